@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -182,26 +181,17 @@ func (w *pageWalker) parts(page *harvest.Page, e *entities) {
 	}
 }
 
-// mostIndexBytes is how much of a snapshot's index is read.
-const mostIndexBytes = 128 << 20
-
 // snapshot checks the index of a snapshot, and each of its pages.
 func (w *pageWalker) snapshot(page *harvest.Page) {
-	var index struct {
-		ID, CreatedAt string
-		Pages         []string
-	}
-	if err := json.NewDecoder(io.LimitReader(page.Body(), mostIndexBytes)).Decode(&index); err != nil {
+	index, err := page.Index()
+	if err != nil {
 		w.raise("dr-snapshot-index", page.URL, "the index cannot be read: %v", err)
 		return
 	}
 	if index.ID == "" || index.Pages == nil {
 		w.raise("dr-snapshot-index", page.URL, "the index has no id, or no pages")
 	}
-	created, err := time.Parse(time.RFC3339, index.CreatedAt)
-	if err != nil {
-		created, err = harvest.ParseTime(index.CreatedAt)
-	}
+	created, err := harvest.ParseTime(index.CreatedAt)
 	date, _ := http.ParseTime(page.Header.Get("Date"))
 	switch {
 	case err != nil:

@@ -177,7 +177,7 @@ func (h *Handler) index(w http.ResponseWriter, r *http.Request, s *state) error 
 		return nil
 	}
 	snap := s.Snapshots[len(s.Snapshots)-1]
-	i := index{ID: snap.ID, CreatedAt: snap.Created.UTC().Format(time.RFC3339), Pages: []string{}}
+	i := wire.Index{ID: snap.ID, CreatedAt: snap.Created.UTC().Format(time.RFC3339), Pages: []string{}}
 	for n := range snap.Pages {
 		i.Pages = append(i.Pages, h.url("snapshots/"+snap.ID+"/"+strconv.Itoa(n+1)))
 	}

@@ -3,17 +3,14 @@ package datareplication
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"io/fs"
 	"iter"
 	"net/http"
-	"net/url"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -267,7 +264,7 @@ func (r *run) follows(page, older *wire.Page) error {
 	return nil
 }
 
-func newWalk() walk { return walk{visited: map[string]bool{}, ids: newRecentIDs()} }
+func newWalk() walk { return walk{visited: map[string]bool{}} }
 
 // backFrom goes back from a page to the page where reading must begin, and reads from there.
 func (r *run) backFrom(page *wire.Page) error {
@@ -275,7 +272,7 @@ func (r *run) backFrom(page *wire.Page) error {
 	if err != nil {
 		return err
 	}
-	return r.forward(way)
+	return r.forward(nil, way)
 }
 
 // before reports whether everything on a page is stamped before a time.
@@ -347,37 +344,38 @@ func (r *run) visit(from *wire.Page, key string) error {
 	return nil
 }
 
-// forward reads the pages of a way, last first, and then those added since.
-func (r *run) forward(way []step) error {
-	var page *wire.Page
-	for _, at := range slices.Backward(way) {
+// forward reads the pages of a way, last first, and then those added since; after the last page
+// of the way, or a given one.
+func (r *run) forward(page *wire.Page, way []step) error {
+	for len(way) > 0 || page.Next != "" {
+		var at step
+		var older *wire.Page
+		if n := len(way); n > 0 {
+			at, way = way[n-1], way[:n-1]
+		} else {
+			at, older = step{page.Next, page.Key()}, page
+		}
 		var err error
-		if page, err = r.read(at, nil); err == nil {
+		if page, err = r.read(at, older); err == nil {
 			err = r.endPage(page)
 		}
 		if err != nil || r.stopped {
 			return err
 		}
 	}
-	return r.onward(page)
-}
-
-// onward reads the pages after a page.
-func (r *run) onward(page *wire.Page) error {
-	for page.Next != "" {
-		next, err := r.read(step{page.Next, page.Key()}, page)
-		if err == nil {
-			err = r.endPage(next)
-		}
-		if err != nil || r.stopped {
-			return err
-		}
-		page = next
-	}
 	if r.since.ContentID != "" && !r.found {
 		return r.missing(page.URL)
 	}
 	return nil
+}
+
+// goOn reads the pages after one that was read.
+func (r *run) goOn(page *wire.Page) error {
+	r.visited[page.Key()] = true
+	if err := r.endPage(page); err != nil {
+		return err
+	}
+	return r.forward(page, nil)
 }
 
 // read reads a page and yields its entities after the mark. If an older page links to
@@ -490,27 +488,23 @@ func (r *run) fault(e *Entity, wanted bool) error {
 // and of twice as many at most. A repetition beyond that is harmless to a mark, which also
 // has the entity's stamp.
 type recentIDs struct {
-	seed          [2]maphash.Seed
-	newer, before map[[2]uint64]struct{}
+	newer, before map[[16]byte]struct{}
 }
 
 // mostIDs is the number of Content-IDs to remember: they take up to 16 MB.
 const mostIDs = 1 << 17
 
-func newRecentIDs() recentIDs {
-	return recentIDs{seed: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, newer: map[[2]uint64]struct{}{}}
-}
-
 // repeated reports whether an ID has come before, and remembers it.
 func (r *recentIDs) repeated(id string) bool {
-	key := [2]uint64{maphash.String(r.seed[0], id), maphash.String(r.seed[1], id)}
+	sum := sha256.Sum256([]byte(id))
+	key := [16]byte(sum[:])
 	_, newer := r.newer[key]
 	_, before := r.before[key]
 	if newer || before {
 		return true
 	}
-	if len(r.newer) == mostIDs {
-		r.before, r.newer = r.newer, make(map[[2]uint64]struct{}, mostIDs)
+	if r.newer == nil || len(r.newer) == mostIDs {
+		r.before, r.newer = r.newer, map[[16]byte]struct{}{}
 	}
 	r.newer[key] = struct{}{}
 	return false
@@ -579,10 +573,7 @@ func (r *run) resume(mark Mark) (resumed bool, err error) {
 	switch {
 	case r.found || err == nil && before(page, r.since.Time):
 		if r.earlier = true; err == nil && !r.stopped {
-			r.visited[page.Key()] = true
-			if err = r.endPage(page); err == nil {
-				err = r.onward(page)
-			}
+			err = r.goOn(page)
 		}
 		return true, err
 	case err == nil || isElsewhere(err):
@@ -615,7 +606,7 @@ func (r *run) resumeAfter(mark Mark) (resumed bool, err error) {
 			r.found, r.earlier, r.last = true, true, r.since.Time
 			r.ids.repeated(mark.ContentID)
 			r.visited[page.Key()] = true
-			return true, r.onward(page)
+			return true, r.forward(page, nil)
 		default:
 			return false, nil
 		}
@@ -627,11 +618,7 @@ func (r *run) resumeAfter(mark Mark) (resumed bool, err error) {
 	case err != nil || r.stopped:
 		return true, err
 	}
-	r.visited[page.Key()] = true
-	if err = r.endPage(page); err == nil {
-		err = r.onward(page)
-	}
-	return true, err
+	return true, r.goOn(page)
 }
 
 // endPage notes that a page has been read to its end. If it has a successor, nothing will be
@@ -775,16 +762,6 @@ func (r *run) interrupted(page *wire.Page, whole int, err error) error {
 	return nil
 }
 
-// An index is the list of a snapshot's pages (datareplication#snapshot-1).
-type index struct {
-	ID        string   `json:"id"`
-	CreatedAt string   `json:"createdAt"`
-	Pages     []string `json:"pages"`
-}
-
-// mostIndex is the maximum size of an index: about a million pages.
-const mostIndex = 128 << 20
-
 // snapshot yields the entities of a snapshot, and returns when it began.
 func (r *run) snapshot() (created time.Time, err error) {
 	pages, created, err := r.index()
@@ -810,28 +787,18 @@ func (r *run) index() (pages []string, created time.Time, err error) {
 	unreadable := func(err error) ([]string, time.Time, error) {
 		return nil, time.Time{}, malformed(page.URL, 0, err, clauseSnapshot)
 	}
-	var i index
-	if err := json.NewDecoder(io.LimitReader(page.Body(), mostIndex)).Decode(&i); err != nil {
+	i, err := page.Index()
+	if err != nil {
 		if cut := r.interrupted(page, 0, err); cut != nil {
 			return nil, time.Time{}, cut
 		}
 		return unreadable(err)
 	}
-	if created, err = time.Parse(time.RFC3339, i.CreatedAt); err != nil {
-		if created, err = wire.ParseTime(i.CreatedAt); err != nil {
-			return unreadable(fmt.Errorf("createdAt: %w", err))
-		}
-	}
-	base, err := url.Parse(page.URL)
-	if err != nil {
-		return unreadable(err)
+	if created, err = wire.ParseTime(i.CreatedAt); err != nil {
+		return unreadable(fmt.Errorf("createdAt: %w", err))
 	}
 	for n, p := range i.Pages {
-		u, err := base.Parse(p)
-		if err != nil {
-			return unreadable(fmt.Errorf("page %d: %w", n+1, err))
-		}
-		i.Pages[n] = u.String()
+		i.Pages[n] = iri.Resolve(page.URL, p)
 	}
 	return i.Pages, created, nil
 }
@@ -842,7 +809,7 @@ func (r *run) snapshotPages(pages []string, created time.Time) (err error) {
 	ctx, cancel := context.WithCancel(r.ctx)
 	todo, entities, failed := make(chan string), make(chan *Entity), make(chan error, 1)
 	var readers sync.WaitGroup
-	for range min(cmp.Or(max(r.h.Parallel, 0), 4), len(pages)) {
+	for range min(cmp.Or(r.h.Parallel, 4), len(pages)) {
 		readers.Go(func() {
 			for url := range todo {
 				if err := r.snapshotPage(ctx, url, created, entities); err != nil {

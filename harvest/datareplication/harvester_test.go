@@ -483,7 +483,7 @@ func TestMarkPageFails(t *testing.T) {
 //
 // Duties: datareplication#feed-4.
 func TestRecentIDs(t *testing.T) {
-	r := newRecentIDs()
+	r := recentIDs{}
 	most, repeated := 0, false
 	for i := range 5 * mostIDs {
 		repeated = repeated || r.repeated(strconv.Itoa(i))

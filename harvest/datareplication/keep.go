@@ -55,17 +55,16 @@ func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*
 	if err := settings.Check(name, settings.Number{Name: "Resources.Size", Value: int64(of.Size)}); err != nil {
 		return nil, err
 	}
-	d := documents{Resources: of, h: h}
-	if err := m.ReadMark(ctx, h.URL, name, &d.mark); err != nil {
+	k := &keeper{Resources: of, h: h, store: m.Store}
+	if err := m.ReadMark(ctx, h.URL, name, &k.mark); err != nil {
 		return nil, err
 	}
-	d.store = m.Store
 	mark := func() json.RawMessage {
-		mark, _ := json.Marshal(d.mark) // cannot fail: the stamp was text before
+		mark, _ := json.Marshal(k.mark) // cannot fail: the stamp was text before
 		return mark
 	}
 	return m.Merge(ctx, h.URL, mirror.Source{
-		Name: name, Documents: d.all(ctx), Mark: mark,
+		Name: name, Documents: k.documents(ctx), Mark: mark,
 		End: func() (json.RawMessage, bool) { return mark(), h.Snapshot != "" && of.Key != nil },
 	})
 }
@@ -76,62 +75,21 @@ type mark struct {
 	Order int `json:"order,omitempty"`
 }
 
-// documents is a harvest as documents to merge.
-type documents struct {
+// A keeper makes documents of a harvest's entities.
+type keeper struct {
 	Resources
 	h     *Harvester
 	store mirror.Store
-	mark  mark // the mark after the last entity yielded
-}
-
-// mostBodies is the approximate maximum size of the bodies in a document.
-const mostBodies = 8 << 20
-
-// all harvests. A document ends with its page, unless the page is the newest, so the mark after
-// it needs no page again. An error ends the harvest; if something has come before, even only
-// the place where the next harvest begins to look, the error is a *feedhistory.Gap.
-func (d *documents) all(ctx context.Context) iter.Seq2[*feedhistory.Document, error] {
-	return func(yield func(*feedhistory.Document, error) bool) {
-		b := d.newBatch()
-		b.yield = yield
-		from := *d.h
-		from.PageDone = func(at Mark) error {
-			b.done = at
-			return b.flush(ctx)
-		}
-		all := from.Harvest(ctx, d.mark.Mark)
-		for e, err := range all.Entities() {
-			if err == nil && b.full() {
-				err = b.flush(ctx)
-			}
-			if err == nil {
-				err = b.add(e, all.Mark())
-			} else if limit, ok := errors.AsType[*harvest.Error](err); ok && limit.Limit == "requests" {
-				b.done = all.Mark() // perhaps nothing has come yet, but the place is nearer
-			}
-			if err != nil {
-				b.fail(ctx, err)
-				return
-			}
-		}
-		b.done = all.Mark()
-		if err := b.flush(ctx); err != nil {
-			b.fail(ctx, err)
-		}
-	}
-}
-
-// A batch is a document in the making.
-type batch struct {
-	*documents
-	doc   *feedhistory.Document
-	n     int // number of entities
-	bytes int
-	begun bool
 	yield func(*feedhistory.Document, error) bool
 
+	mark    mark // after the last document yielded
+	begun   bool // a document was yielded
+	stopped bool // no more documents are wanted
+
+	doc    *feedhistory.Document // in the making
+	bytes  int
 	place          // after the last entity added
-	places []place // before the first entity, and after each
+	places []place // before the first entity of the document, and after each
 }
 
 // A place is a place in the feed, after an entity.
@@ -142,140 +100,150 @@ type place struct {
 	number int       // the number of that entity on its page
 }
 
-func (d *documents) newBatch() *batch {
-	b := &batch{documents: d, place: place{done: d.mark.Mark, last: d.mark.Time, order: d.mark.Order}}
-	b.begin()
-	return b
-}
+// mostBodies is the approximate maximum size of the bodies in a document.
+const mostBodies = 8 << 20
 
-func (b *batch) begin() {
-	b.doc = &feedhistory.Document{Format: feedhistory.Atom, Title: b.h.URL, URL: b.h.URL}
-	b.n, b.bytes, b.places = 0, 0, append(b.places[:0], b.place)
-}
-
-// isNew reports whether there is something to store.
-func (b *batch) isNew() bool { return b.n > 0 || b.done != b.mark.Mark }
-
-func (b *batch) full() bool { return b.n >= cmp.Or(b.Size, 500) || b.bytes > mostBodies }
-
-// finish returns the document, and begins the next one.
-func (b *batch) finish() *feedhistory.Document {
-	doc := b.doc
-	doc.Updated = b.last.Add(time.Duration(b.order))
-	b.mark = mark{Mark: b.done}
-	if b.done.ContentID != "" {
-		b.mark.Order = b.order
+// documents harvests. A document ends with its page, unless the page is the newest, so the mark
+// after it needs no page again. An error ends the harvest; if something has come before, even
+// only the place where the next harvest begins to look, the error is a *feedhistory.Gap.
+func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document, error] {
+	return func(yield func(*feedhistory.Document, error) bool) {
+		k.yield, k.place = yield, place{done: k.mark.Mark, last: k.mark.Time, order: k.mark.Order}
+		k.begin()
+		from := *k.h
+		from.PageDone = func(at Mark) error {
+			k.done = at
+			return k.flush(ctx)
+		}
+		all := from.Harvest(ctx, k.mark.Mark)
+		var err error
+		for e, failed := range all.Entities() {
+			if err = failed; err == nil && (k.n() >= cmp.Or(k.Size, 500) || k.bytes > mostBodies) {
+				err = k.flush(ctx)
+			}
+			if err == nil {
+				err = k.add(e, all.Mark())
+			}
+			if err != nil {
+				break
+			}
+		}
+		if k.stopped {
+			return
+		}
+		if limit, ok := errors.AsType[*harvest.Error](err); err == nil || ok && limit.Limit == "requests" {
+			k.done = all.Mark() // perhaps nothing has come yet, but the place is nearer
+		}
+		if err = cmp.Or(k.flush(ctx), err); k.stopped || err == nil {
+			return
+		}
+		if k.begun && ctx.Err() == nil {
+			err = harvest.NewGap(k.h.URL, err)
+		}
+		yield(nil, err)
 	}
-	b.begin()
-	b.begun = true
-	return doc
 }
 
-// flush yields the batch, if there is something to store.
-func (b *batch) flush(ctx context.Context) error {
-	if err := b.cutRepeated(ctx); err != nil {
+func (k *keeper) begin() {
+	k.doc = &feedhistory.Document{Format: feedhistory.Atom, Title: k.h.URL, URL: k.h.URL}
+	k.bytes, k.places = 0, append(k.places[:0], k.place)
+}
+
+// n returns the number of entities in the document.
+func (k *keeper) n() int { return len(k.places) - 1 }
+
+// flush yields the document, if there is something to store, and begins the next one. After an
+// error, it is without the entity at fault, and those after that.
+func (k *keeper) flush(ctx context.Context) error {
+	err := k.cutRepeated(ctx)
+	if k.n() == 0 && k.done == k.mark.Mark {
 		return err
 	}
-	if b.isNew() && !b.yield(b.finish(), nil) {
+	doc := k.doc
+	doc.Updated = k.last.Add(time.Duration(k.order))
+	k.mark = mark{Mark: k.done}
+	if k.done.ContentID != "" {
+		k.mark.Order = k.order
+	}
+	k.begin()
+	k.begun = true
+	if k.stopped = !k.yield(doc, nil); k.stopped {
 		return errStopped
 	}
-	return nil
-}
-
-// fail yields the batch so far, and then the error.
-func (b *batch) fail(ctx context.Context, err error) {
-	if err == errStopped {
-		return
-	}
-	err = cmp.Or(b.cutRepeated(ctx), err)
-	if b.isNew() && !b.yield(b.finish(), nil) {
-		return
-	}
-	if b.begun && ctx.Err() == nil {
-		err = harvest.NewGap(b.h.URL, err)
-	}
-	b.yield(nil, err)
+	return err
 }
 
 // add adds the effect of an entity; after is the harvest's mark after it. A resource
 // of a snapshot, where there is no mark yet, gets the stamp itself, so a change in
 // the feed within the same second is newer.
-func (b *batch) add(e *Entity, after Mark) error {
+func (k *keeper) add(e *Entity, after Mark) error {
 	at := e.Modified
 	if !after.IsZero() {
-		if !at.Equal(b.last) {
-			b.last, b.order = at, 0
+		if !at.Equal(k.last) {
+			k.last, k.order = at, 0
 		}
-		b.order++
-		at = at.Add(time.Duration(b.order))
+		k.order++
+		at = at.Add(time.Duration(k.order))
 	}
-	key, err := b.key(e)
+	key, err := e.ContentID, error(nil)
+	if k.Key != nil {
+		key, err = k.Key(e)
+	} else if key == "" {
+		err = errors.New("it has no Content-ID, so a Key is required")
+	}
 	if err == nil {
-		err = b.apply(key, at, e)
+		err = k.apply(key, at, e)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: entity %q: %w", e.Page, clip(e.ContentID), err)
 	}
-	b.done, b.number = after, e.number
-	b.places = append(b.places, b.place)
-	b.n++
-	b.bytes += len(e.Body)
+	k.done, k.number = after, e.number
+	k.places = append(k.places, k.place)
+	k.bytes += len(e.Body)
 	return nil
 }
 
 // cutRepeated removes the entities from the first on whose Content-ID another entity in the
 // log has, and returns the error. A Harvest remembers only the latest Content-IDs.
-func (b *batch) cutRepeated(ctx context.Context) error {
-	if b.Key != nil || b.h.Lenient || b.n == 0 {
+func (k *keeper) cutRepeated(ctx context.Context) error {
+	if k.Key != nil || k.h.Lenient || k.n() == 0 {
 		return nil
 	}
-	ids := make([]string, b.n)
-	for i, e := range b.doc.Entries {
+	ids := make([]string, k.n())
+	for i, e := range k.doc.Entries {
 		ids[i] = e.ID
 	}
-	known, err := b.store.Records(ctx, b.h.URL, ids)
+	known, err := k.store.Records(ctx, k.h.URL, ids)
 	if err != nil {
 		return err
 	}
-	for i, e := range b.doc.Entries {
+	for i, e := range k.doc.Entries {
 		old := known[e.ID]
 		if old == nil || old.State == mirror.Erased || old.Copy.At.Equal(e.Updated) {
 			continue
 		}
-		at := b.places[i+1]
-		b.doc.Entries, b.n, b.place = b.doc.Entries[:i], i, b.places[i]
+		at := k.places[i+1]
+		k.doc.Entries, k.places, k.place = k.doc.Entries[:i], k.places[:i+1], k.places[i]
 		return malformed(at.done.Page, at.number, fmt.Errorf("%w: %q", ErrRepeatedID, clip(e.ID)), clauseParts)
 	}
 	return nil
 }
 
-var errNoID = errors.New("it has no Content-ID, so a Key is required")
-
-func (b *batch) key(e *Entity) (string, error) {
-	switch {
-	case b.Key != nil:
-		return b.Key(e)
-	case e.ContentID == "":
-		return "", errNoID
-	}
-	return e.ContentID, nil
-}
-
 // apply adds an entry or its deletion.
-func (b *batch) apply(key string, at time.Time, e *Entity) error {
+func (k *keeper) apply(key string, at time.Time, e *Entity) (err error) {
 	draft := compose.Draft{ID: key, Updated: at, Title: feedhistory.Text{Body: key}}
 	switch {
-	case b.Key == nil:
+	case k.Key == nil:
 		draft.Categories = []compose.Category{{Term: string(e.Operation)}}
 	case e.Operation == Delete:
-		b.doc.Deleted = append(b.doc.Deleted, feedhistory.Tombstone{Ref: key, When: at})
+		k.doc.Deleted = append(k.doc.Deleted, feedhistory.Tombstone{Ref: key, When: at})
 		return nil
+	case e.Operation == Patch && k.Patch == nil:
+		return fmt.Errorf("a patch of %q cannot be applied without Resources.Patch", clip(key))
 	case e.Operation == Patch:
-		patched, err := b.patched(key, e)
-		if err != nil {
+		if e, err = k.Patch(key, e); err != nil {
 			return err
 		}
-		e = patched
 	case e.Operation != Put:
 		return fmt.Errorf("unknown operation %q", clip(string(e.Operation)))
 	}
@@ -284,16 +252,9 @@ func (b *batch) apply(key string, at time.Time, e *Entity) error {
 	if err != nil {
 		return err
 	}
-	entry.Source = b.doc
-	b.doc.Entries = append(b.doc.Entries, entry)
+	entry.Source = k.doc
+	k.doc.Entries = append(k.doc.Entries, entry)
 	return nil
-}
-
-func (b *batch) patched(key string, e *Entity) (*Entity, error) {
-	if b.Patch == nil {
-		return nil, fmt.Errorf("a patch of %q cannot be applied without Resources.Patch", clip(key))
-	}
-	return b.Patch(key, e)
 }
 
 // contentOf returns a body as the content of an Atom entry.
@@ -301,12 +262,9 @@ func contentOf(e *Entity) feedhistory.Text {
 	kind := cmp.Or(e.Type, "application/octet-stream")
 	media, _, _ := strings.Cut(strings.ToLower(kind), ";")
 	media = strings.TrimSpace(media)
-	switch {
-	case strings.HasSuffix(media, "/xml") || strings.HasSuffix(media, "+xml"):
-		kind = "application/octet-stream" // as XML it would need to be a document without a declaration
-	case strings.HasPrefix(media, "text/") && utf8.Valid(e.Body) && !bytes.ContainsFunc(e.Body, func(r rune) bool { return !xmlscan.IsPlain(r) }):
-		return feedhistory.Text{Type: kind, Body: string(e.Body)}
-	case strings.HasPrefix(media, "text/"):
+	isXML := strings.HasSuffix(media, "/xml") || strings.HasSuffix(media, "+xml") // which would need to be a document without a declaration
+	if isXML || strings.HasPrefix(media, "text/") &&
+		(!utf8.Valid(e.Body) || bytes.ContainsFunc(e.Body, func(r rune) bool { return !xmlscan.IsPlain(r) })) {
 		kind = "application/octet-stream"
 	}
 	return feedhistory.Text{Type: kind, Body: string(e.Body)}

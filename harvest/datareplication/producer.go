@@ -180,7 +180,7 @@ func (p *Producer) locked(ctx context.Context, do func(*state) error) (err error
 		return fmt.Errorf("datareplication: %w", err)
 	}
 	if !p.swept {
-		p.sweep(ctx, s)
+		p.sweep(ctx, pagesDir, s.isUsed)
 		p.swept = true
 	}
 	if err = do(s); err != nil {
@@ -199,31 +199,30 @@ func (p *Producer) discard(ctx context.Context, pieces []piece) {
 	}
 }
 
-// sweep removes the remains of pages after crashes.
-func (p *Producer) sweep(ctx context.Context, s *state) {
-	files, err := fs.ReadDir(p.Output, pagesDir)
-	if err != nil {
-		return // there are no pages yet
-	}
-	named := map[string]bool{}
-	newest := 0
-	if s.Newest != nil {
-		newest = s.Newest.Number
-		for _, piece := range s.Newest.Parts {
-			named[piece.Name] = true
-		}
-	}
+// sweep removes the files of a directory that nothing refers to.
+func (p *Producer) sweep(ctx context.Context, dir string, isUsed func(name string) bool) {
+	files, _ := fs.ReadDir(p.Output, dir) // there may be none yet
 	var unused []piece
 	for _, f := range files {
-		name := path.Join(pagesDir, f.Name())
-		number, rest, _ := strings.Cut(f.Name(), ".")
-		n, err := strconv.Atoi(number)
-		inner := n >= s.Oldest && n < newest && !strings.Contains(rest, "-")
-		if err == nil && !inner && !named[name] {
-			unused = append(unused, piece{Name: name})
+		if !isUsed(f.Name()) {
+			unused = append(unused, piece{Name: path.Join(dir, f.Name())})
 		}
 	}
 	p.discard(ctx, unused)
+}
+
+// isUsed reports whether a file of a page is not the remains of one after a crash.
+func (s *state) isUsed(name string) bool {
+	newest := 0
+	if s.Newest != nil {
+		newest = s.Newest.Number
+		if slices.ContainsFunc(s.Newest.Parts, func(p piece) bool { return p.Name == path.Join(pagesDir, name) }) {
+			return true
+		}
+	}
+	number, rest, _ := strings.Cut(name, ".")
+	n, err := strconv.Atoi(number)
+	return err != nil || n >= s.Oldest && n < newest && !strings.Contains(rest, "-")
 }
 
 // refused says which entity of a call was refused.
@@ -465,7 +464,10 @@ func (p *Producer) Snapshot(ctx context.Context, resources iter.Seq2[Entity, err
 		if err := store(ctx, p.Output, stateName, s); err != nil {
 			return err
 		}
-		p.sweepSnapshots(ctx, s)
+		p.sweep(ctx, snapshotsDir, func(name string) bool {
+			id, _, _ := strings.Cut(name, ".")
+			return id == "" || slices.ContainsFunc(s.Snapshots, func(snap *snapshot) bool { return snap.ID == id })
+		})
 		return nil
 	})
 }
@@ -525,23 +527,6 @@ func (p *Producer) LastSnapshot() (time.Time, error) {
 		return time.Time{}, err
 	}
 	return s.Snapshots[len(s.Snapshots)-1].Created, nil
-}
-
-// sweepSnapshots removes pages whose snapshot no longer exists, or never did.
-func (p *Producer) sweepSnapshots(ctx context.Context, s *state) {
-	files, err := fs.ReadDir(p.Output, snapshotsDir)
-	if err != nil {
-		return // there are none yet
-	}
-	var unused []piece
-	for _, f := range files {
-		id, _, _ := strings.Cut(f.Name(), ".")
-		kept := slices.ContainsFunc(s.Snapshots, func(snap *snapshot) bool { return snap.ID == id })
-		if !kept && id != "" {
-			unused = append(unused, piece{Name: path.Join(snapshotsDir, f.Name())})
-		}
-	}
-	p.discard(ctx, unused)
 }
 
 // The files of an Output. The state, which is one file and so is replaced in one step,

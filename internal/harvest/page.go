@@ -5,6 +5,7 @@ package harvest
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,12 +13,12 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/settings"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
@@ -63,29 +64,11 @@ func Open(ctx context.Context, f *feedhistory.Client, method, address string) (*
 	p.Modified, _ = ParseTime(resp.Header.Get(FieldModified))
 	links := Links(resp.Header)
 	for rel, at := range map[string]*string{"self": &p.Self, "prev": &p.Prev, "next": &p.Next} {
-		if target, ok := links[rel]; ok {
-			if *at, err = resolve(p.URL, target); err != nil {
-				p.Close()
-				return nil, fmt.Errorf("%s: the link with rel=%s: %w", p.URL, rel, err)
-			}
+		if target, ok := links[rel]; ok { // a fragment does not identify a page
+			*at = iri.WithoutFragment(iri.Resolve(p.URL, target))
 		}
 	}
 	return p, nil
-}
-
-// resolve makes a link absolute, without its fragment, which does not identify
-// a page.
-func resolve(base, ref string) (string, error) {
-	b, err := url.Parse(base)
-	if err != nil {
-		return "", err
-	}
-	u, err := b.Parse(ref)
-	if err != nil {
-		return "", err
-	}
-	u.Fragment, u.RawFragment = "", ""
-	return u.String(), nil
 }
 
 // Close ends the request.
@@ -115,6 +98,21 @@ func (p *Page) Is(address string) bool {
 // Body returns the page as it was sent.
 func (p *Page) Body() io.Reader { return p.body }
 
+// An Index is the list of a snapshot's pages (datareplication#snapshot-1).
+type Index struct {
+	ID        string   `json:"id"`
+	CreatedAt string   `json:"createdAt"`
+	Pages     []string `json:"pages"`
+}
+
+// mostIndex is the maximum size of an index: about a million pages.
+const mostIndex = 128 << 20
+
+// Index reads the page as an index.
+func (p *Page) Index() (i Index, err error) {
+	return i, json.NewDecoder(io.LimitReader(p.body, mostIndex)).Decode(&i)
+}
+
 // The header fields of pages and entities.
 const (
 	FieldType      = "Content-Type"
@@ -124,32 +122,14 @@ const (
 	FieldLink      = "Link"
 )
 
-// ParseTime reads the stamp in a Last-Modified leniently: a day may have one
-// digit, a year two, and the zone may be UTC or an offset.
+// ParseTime reads the stamp in a Last-Modified leniently, as the dates of feeds are read: a day
+// may have one digit, a year two, and the zone may be any that means the same everywhere.
 func ParseTime(s string) (time.Time, error) {
-	s = strings.TrimSpace(s)
-	if t, err := http.ParseTime(s); err == nil {
-		return t.UTC(), nil
+	t, zone, ok := feedtime.Read(s)
+	if !ok || zone.Doubt != feedtime.Sure {
+		return time.Time{}, fmt.Errorf("%q is not a time", Clip(s))
 	}
-	for _, layout := range [...]string{
-		"Mon, 2 Jan 2006 15:04:05 MST",
-		"Mon, 2 Jan 2006 15:04:05 -0700",
-		"2 Jan 2006 15:04:05 MST",
-		"2 Jan 2006 15:04:05 -0700",
-		time.RFC3339,
-	} {
-		if t, err := time.Parse(layout, s); err == nil && known(t) {
-			return t.UTC().Truncate(time.Second), nil
-		}
-	}
-	return time.Time{}, fmt.Errorf("%q is not a time", Clip(s))
-}
-
-// known reports whether the zone means the same everywhere. time.Parse silently
-// treats any other abbreviation as UTC.
-func known(t time.Time) bool {
-	name, offset := t.Zone()
-	return offset != 0 || name == "" || name == "UTC" || name == "GMT" || name == "Z"
+	return t.UTC().Truncate(time.Second), nil
 }
 
 // mostBoundary is the maximum length of a boundary; RFC 2046 allows 70.

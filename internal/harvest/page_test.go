@@ -19,13 +19,13 @@ func TestParseTime(t *testing.T) {
 	for _, s := range []string{
 		"Tue, 07 Nov 2023 03:10:00 GMT", "Tue, 7 Nov 2023 03:10:00 GMT", " Tue, 7 Nov 2023 03:10:00 UTC ",
 		"Tuesday, 07-Nov-23 03:10:00 GMT", "Tue Nov  7 03:10:00 2023", "Tue, 7 Nov 2023 04:10:00 +0100",
-		"7 Nov 2023 03:10:00 GMT", "2023-11-07T03:10:00.999Z", "2023-11-07T04:10:00+01:00",
+		"7 Nov 2023 03:10:00 GMT", "2023-11-07T03:10:00.999Z", "2023-11-07T04:10:00+01:00", "Tue, 7 Nov 2023 05:10:00 CEST",
 	} {
 		got, err := ParseTime(s)
 		require.NoError(t, err)
 		require.Equal(t, want, got, s)
 	}
-	for _, s := range []string{"", "0", "yesterday", "Tue, 7 Nov 2023 03:10:00 CEST", "Tue, 31 Feb 2023 03:10:00 GMT"} {
+	for _, s := range []string{"", "0", "yesterday", "Tue, 7 Nov 2023 03:10:00 IST", "Tue, 7 Nov 2023 03:10:00 B", "Tue, 31 Feb 2023 03:10:00 GMT"} {
 		_, err := ParseTime(s)
 		require.Error(t, err, s)
 	}
