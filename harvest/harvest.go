@@ -6,6 +6,7 @@ package harvest
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -129,6 +130,13 @@ func NewGap(url string, err error) *feedhistory.Gap {
 	}
 	return g
 }
+
+// A Query finds the items of a Handler: those created, modified or deleted at or after start and
+// before end, most recently changed first, and at most limit of them. A zero time, or a zero
+// limit, means no bound. Several goroutines may call it at the same time.
+//
+// In SQL: WHERE modified >= ? AND modified < ? ORDER BY modified DESC LIMIT ?.
+type Query[Item any] func(ctx context.Context, start, end time.Time, limit int) ([]Item, error)
 
 // A Budget bounds the cost of one harvest: one that reaches a limit ends with ErrBudget. A
 // field of zero means the default of the protocol, which its Harvester names.

@@ -123,7 +123,7 @@ func ExampleHarvester_Fetch() {
 }
 
 // pool returns a pool of the given records.
-func pool(items ...atompmh.Item) atompmh.Pool {
+func pool(items ...atompmh.Item) func(context.Context, time.Time) iter.Seq2[atompmh.Item, error] {
 	return func(_ context.Context, since time.Time) iter.Seq2[atompmh.Item, error] {
 		return func(yield func(atompmh.Item, error) bool) {
 			for _, item := range items {
@@ -139,13 +139,13 @@ func pool(items ...atompmh.Item) atompmh.Pool {
 func ExampleProducer_deletions() {
 	ctx := context.Background()
 	producer := atompmh.Producer{
-		Output: &publish.MemoryOutput{}, Base: "https://example.org/", Deletions: atompmh.ByEntry,
+		Output: &publish.MemoryOutput{}, Base: "https://example.org/",
 		Pool: pool(atompmh.Item{ID: "urn:record:1", Modified: time.Date(2012, 11, 1, 0, 0, 0, 0, time.UTC), Deleted: true}),
 	}
 	if err := producer.Update(ctx); err != nil {
 		panic(err)
 	}
-	producer.Deletions = atompmh.ByAbsence
+	producer.ByAbsence = true
 	if e, ok := errors.AsType[*harvest.Error](producer.Update(ctx)); ok && e.Code == harvest.ErrDeletions {
 		fmt.Println("the feed shows deletions by", e.Item)
 	}
@@ -153,7 +153,7 @@ func ExampleProducer_deletions() {
 }
 
 // A record has no representation of an accepted type: by default it counts as deleted.
-func ExampleUnacceptable() {
+func ExampleHarvester_unacceptable() {
 	ctx, out := context.Background(), &publish.MemoryOutput{}
 	server := httptest.NewServer(&publish.Handler{FS: out})
 	defer server.Close()
@@ -166,8 +166,8 @@ func ExampleUnacceptable() {
 	}
 	client := &feedhistory.Client{AllowPrivate: true}
 	defer client.CloseIdle()
-	for _, how := range []atompmh.Unacceptable{atompmh.AsDeleted, atompmh.AsRecord} {
-		h := atompmh.Harvester{URL: producer.URL(), HTTP: client, Accept: []string{"text/html"}, Unacceptable: how}
+	for _, keep := range []bool{false, true} {
+		h := atompmh.Harvester{URL: producer.URL(), HTTP: client, Accept: []string{"text/html"}, KeepUnacceptable: keep}
 		harvest := h.Harvest(ctx, atompmh.Mark{})
 		for change, err := range harvest.Changes() {
 			if err != nil {

@@ -14,7 +14,8 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
-	"github.com/feedhistory/feedhistory/internal/harvest"
+	"github.com/feedhistory/feedhistory/harvest"
+	shared "github.com/feedhistory/feedhistory/internal/harvest"
 	"github.com/feedhistory/feedhistory/internal/settings"
 	"github.com/feedhistory/feedhistory/publish/serve"
 )
@@ -28,11 +29,8 @@ import (
 // meanwhile leaves its archive, as the specification allows, and comes with the next
 // harvest; for that, later changes must have later times.
 type Handler struct {
-	// Items finds the items created, modified or deleted at or after start and before end,
-	// most recent first, and at most limit of them. A zero time, or a zero limit, means no
-	// bound. Earlier Items of a record become historical entries (atom-pmh#27). Several
-	// goroutines may call it at the same time.
-	Items func(ctx context.Context, start, end time.Time, limit int) ([]Item, error)
+	// Items finds the items. Earlier Items of a record become historical entries (atom-pmh#27).
+	Items harvest.Query[Item]
 
 	URL    string                // URL is the absolute URL of the subscription document.
 	Head   *feedhistory.Document // Head describes the feed; nil means URL is its title.
@@ -44,7 +42,7 @@ const paramBefore = "before"
 
 // ServeHTTP answers GET and HEAD requests.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !harvest.Begin(w, r) {
+	if !shared.Begin(w, r) {
 		return
 	}
 	var before time.Time
@@ -57,7 +55,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	text, err := h.document(r.Context(), before.UTC())
 	if err != nil {
-		harvest.Fail(w, r, h.Logger, "a document cannot be made", err)
+		shared.Fail(w, r, h.Logger, "a document cannot be made", err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/atom+xml; charset=utf-8")
@@ -73,7 +71,7 @@ func (h *Handler) document(ctx context.Context, before time.Time) ([]byte, error
 	if err := settings.Check("atompmh", settings.Number{Name: "Handler.Size", Value: int64(h.Size)}); err != nil {
 		return nil, err
 	}
-	pool := harvest.Pool[Item]{Query: h.Items, At: func(it Item) time.Time { return it.Modified }}
+	pool := shared.Pool[Item]{Query: h.Items, At: func(it Item) time.Time { return it.Modified }}
 	items, whole, err := pool.Recent(ctx, time.Time{}, before, cmp.Or(h.Size, 100))
 	if err != nil {
 		return nil, err

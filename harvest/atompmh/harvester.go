@@ -40,9 +40,10 @@ type Harvester struct {
 	// from the start, because a Mark depends on it.
 	Accept []string
 
-	// Unacceptable is the way to report records without a representation of an accepted
-	// type.
-	Unacceptable Unacceptable
+	// KeepUnacceptable reports records without a representation of an accepted type as Records
+	// without a chosen one. Otherwise they are Deleted, because nothing of them can be used. The
+	// specification leaves this to the consumer (atom-pmh consumer#5).
+	KeepUnacceptable bool
 
 	// Historical adds entries of earlier states of records to their Changes, as
 	// far as the producer keeps them.
@@ -75,17 +76,6 @@ type Harvester struct {
 	memory     int // for tests: maximum bytes of entries in memory; zero means the default
 	createTemp func() (*os.File, error)
 }
-
-// Unacceptable is the way to report a record without a representation of an accepted
-// type. The specification leaves this to the consumer (atom-pmh consumer#5).
-type Unacceptable uint8
-
-const (
-	// AsDeleted reports it as Deleted, because nothing of it can be used.
-	AsDeleted Unacceptable = iota
-	// AsRecord reports it as a Record without a chosen representation.
-	AsRecord
-)
 
 // check returns an error for settings a Harvester cannot work with.
 func (h *Harvester) check() error {
@@ -182,12 +172,12 @@ func (h *Harvester) reportKnown(r *reading) {
 	}
 }
 
-// choose sets the chosen representation, or applies Unacceptable.
+// choose sets the chosen representation, or applies KeepUnacceptable.
 func (h *Harvester) choose(c Change, ranges []mediaRange) Change {
 	if c.Kind != Record {
 		return c
 	}
-	if c.Chosen = choose(c.Representations, ranges); c.Chosen == nil && h.Unacceptable == AsDeleted {
+	if c.Chosen = choose(c.Representations, ranges); c.Chosen == nil && !h.KeepUnacceptable {
 		c.Kind = Deleted
 	}
 	return c

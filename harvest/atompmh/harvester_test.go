@@ -641,10 +641,10 @@ func TestFeedTime(t *testing.T) {
 // A record from the future waits for its time, is reported, and does not hold
 // up other records. Until then its earlier state is published.
 func TestFuture(t *testing.T) {
-	for _, mode := range []Deletions{ByEntry, ByAbsence} {
-		t.Run(mode.String(), func(t *testing.T) {
+	for _, mode := range []bool{false, true} {
+		t.Run(way(mode), func(t *testing.T) {
 			now := noon
-			p := Producer{Output: newMemory(), Base: base, Deletions: mode, Now: func() time.Time { return now }}
+			p := Producer{Output: newMemory(), Base: base, ByAbsence: mode, Now: func() time.Time { return now }}
 			before := item("urn:a", noon.Add(-time.Hour))
 			p.Pool = items(before)
 			require.NoError(t, p.Update(t.Context()))
@@ -678,7 +678,7 @@ func TestFuture(t *testing.T) {
 // If only absence shows deletions, a deleted record does not stay because its
 // deletion is stamped in the future.
 func TestFutureDeletion(t *testing.T) {
-	p := Producer{Output: newMemory(), Base: base, Deletions: ByAbsence, Now: func() time.Time { return noon }}
+	p := Producer{Output: newMemory(), Base: base, ByAbsence: true, Now: func() time.Time { return noon }}
 	p.Pool = items(item("urn:a", noon))
 	require.NoError(t, p.Update(t.Context()))
 	p.Pool = items(Item{ID: "urn:a", Modified: noon.AddDate(1, 0, 0), Deleted: true})
@@ -982,7 +982,7 @@ func TestUnacceptable(t *testing.T) {
 	s.Accept = []string{"application/rdf+xml"}
 	_, _, changes := s.whole("/feed", Mark{})
 	require.Equal(t, []string{"deleted 2012-01-01T00:00:00Z urn:a https://example.org/a\n"}, changes)
-	s.Unacceptable = AsRecord
+	s.KeepUnacceptable = true
 	_, _, changes = s.whole("/feed", Mark{})
 	require.Equal(t, []string{is("urn:a", 1)}, changes)
 }

@@ -27,7 +27,7 @@ func TestKeep(t *testing.T) {
 		pool, out := newPool(), newMemory()
 		p := Producer{
 			Output: out, Base: base, Pool: pool.query, Historical: rapid.Bool().Draw(t, "historical"),
-			Deletions: rapid.SampledFrom([]Deletions{ByEntry, ByAbsence}).Draw(t, "deletions"),
+			ByAbsence: rapid.Bool().Draw(t, "deletions"),
 			Split:     compose.Split{Size: rapid.IntRange(1, 6).Draw(t, "split")},
 		}
 		w := &wire{handler: http.StripPrefix("/records", &publish.Handler{FS: out})}

@@ -82,7 +82,7 @@ func newMachine(t *rapid.T) *machine {
 	m := &machine{pool: p, t: t, out: out, published: map[string]copied{}}
 	m.producer = &Producer{
 		Output: out, Base: base, Pool: p.query,
-		Deletions:  rapid.SampledFrom([]Deletions{ByEntry, ByEntry, ByEntry, ByAbsence}).Draw(t, "deletions"),
+		ByAbsence:  rapid.SampledFrom([]bool{false, false, false, true}).Draw(t, "deletions"),
 		Historical: rapid.Bool().Draw(t, "historical"),
 		Split:      compose.Split{Size: rapid.IntRange(1, 6).Draw(t, "split")},
 		Settle:     rapid.SampledFrom([]time.Duration{0, settle}).Draw(t, "settle"),
@@ -136,7 +136,7 @@ func (m *machine) update() error {
 			m.publish()
 			return nil
 		}
-		if !errors.Is(err, harvest.ErrLate) || m.producer.Deletions != ByEntry {
+		if !errors.Is(err, harvest.ErrLate) || m.producer.ByAbsence {
 			return err
 		}
 		m.touch(err)
@@ -152,7 +152,7 @@ func onlyFuture(err error) bool {
 func (m *machine) publish() {
 	m.published = m.present()
 	settled := m.now
-	if m.producer.Deletions == ByEntry {
+	if !m.producer.ByAbsence {
 		settled = m.now.Add(-m.producer.Settle)
 	}
 	for _, it := range m.items {

@@ -21,14 +21,6 @@ import (
 	"github.com/feedhistory/feedhistory/publish"
 )
 
-// A Pool returns records of a producer: those created, modified or deleted at or after
-// a time, each once in its present state, in any order; all records for the zero time.
-// An error ends the sequence.
-//
-// Every change of a record must have a later last modified time than the one
-// before (atom-pmh#12, atom-pmh#13, atom-pmh#23, atom-pmh#24).
-type Pool func(ctx context.Context, since time.Time) iter.Seq2[Item, error]
-
 // An Item is a metadata record of a pool, or a deleted one.
 type Item struct {
 	ID       string    // the identifier, an IRI; it never changes (atom-pmh#10)
@@ -42,26 +34,6 @@ type Item struct {
 	Representations []Representation
 }
 
-// Deletions is the way a producer shows deletions, the same for all records
-// (atom-pmh#17).
-type Deletions uint8
-
-const (
-	// ByEntry adds a deletion entry. The feed may have archives.
-	ByEntry Deletions = iota
-	// ByAbsence removes all entries of the record from a feed of one complete document.
-	// The producer need not remember deletions; this suits small pools.
-	ByAbsence
-)
-
-// String returns "entry" or "absence".
-func (d Deletions) String() string {
-	if d == ByAbsence {
-		return "absence"
-	}
-	return "entry"
-}
-
 // A Producer publishes a pool as a feed to harvest. Output, Base and Pool must
 // be set.
 //
@@ -71,7 +43,14 @@ func (d Deletions) String() string {
 type Producer struct {
 	Output publish.Output
 	Base   string // the URL under which the output is served
-	Pool   Pool
+
+	// Pool returns records: those created, modified or deleted at or after a time, each once in
+	// its present state, in any order; all records for the zero time. An error ends the
+	// sequence.
+	//
+	// Every change of a record must have a later last modified time than the one before
+	// (atom-pmh#12, atom-pmh#13, atom-pmh#23, atom-pmh#24).
+	Pool func(ctx context.Context, since time.Time) iter.Seq2[Item, error]
 
 	// Head describes the feed; nil means the published head, and at first one
 	// with Base as its title. If it has no authors, its title is used as the
@@ -80,9 +59,12 @@ type Producer struct {
 	Name  string        // Name is the name of the subscription document; "" means feed.atom.
 	Split compose.Split // Split says where to cut the feed into archives; zero means every 100 entries.
 
-	// Deletions cannot be changed if the published feed contradicts it: see
-	// Update.
-	Deletions Deletions
+	// ByAbsence shows deletions by removing all entries of the record from a feed of one
+	// complete document. The producer need not remember deletions; this suits small pools.
+	// Otherwise a deletion entry is added, and the feed may have archives. The way is the same
+	// for all records (atom-pmh#17), and cannot be changed if the published feed contradicts
+	// it: see Update.
+	ByAbsence bool
 
 	// Historical keeps the entries of earlier states of records (atom-pmh#27). Otherwise a
 	// record's new entry replaces the old one, unless the old one is archived, because
@@ -126,8 +108,8 @@ func (p *Producer) URL() string { return p.publisher().URL() }
 // earlier state. If the time is more than a minute ahead, the error is ErrFuture, but
 // the other records have been published.
 //
-// If the published feed shows deletions in the other way, the error is ErrDeletions: for
-// ByAbsence, if there are deletion entries or archives; for ByEntry, if records may have
+// If the published feed shows deletions in the other way, the error is ErrDeletions: with
+// ByAbsence, if there are deletion entries or archives; without, if records may have
 // vanished without a trace. Begin a new feed then, with a different Name.
 func (p *Producer) Update(ctx context.Context) error {
 	if p.Output == nil || p.Pool == nil {
@@ -140,7 +122,7 @@ func (p *Producer) Update(ctx context.Context) error {
 	if base, err := url.Parse(p.Base); err != nil || !base.IsAbs() {
 		return fmt.Errorf("atompmh: the base is not an absolute URL: %q", p.Base)
 	}
-	if p.Deletions == ByAbsence {
+	if p.ByAbsence {
 		return p.replace(ctx)
 	}
 	published, err := p.published()
@@ -190,7 +172,7 @@ func (p *Producer) append(ctx context.Context, items []Item, published *feedhist
 		items = items[n:]
 		err = publisher.Append(ctx, entries...)
 		if errors.Is(err, publish.ErrForeign) && published != nil && published.Complete {
-			return otherwise(ByAbsence, "atom-pmh#17", "records may have been deleted without a deletion entry")
+			return otherwise("absence", "atom-pmh#17", "records may have been deleted without a deletion entry")
 		}
 		if err != nil {
 			return recordErrors(err)
@@ -201,9 +183,9 @@ func (p *Producer) append(ctx context.Context, items []Item, published *feedhist
 
 // otherwise reports a feed that shows deletions in another way, because of something it has
 // published.
-func otherwise(published Deletions, clause, why string) error {
+func otherwise(published, clause, why string) error {
 	return &harvest.Error{
-		Code: harvest.ErrDeletions, Item: published.String(), Clause: clause,
+		Code: harvest.ErrDeletions, Item: published, Clause: clause,
 		Text: fmt.Sprintf("the published feed shows deletions by %s: %s", published, why),
 	}
 }
@@ -303,19 +285,28 @@ func recordErrors(err error) error {
 	return errors.Join(all...)
 }
 
+// refusals are the errors of a Publisher about a record out of order.
+var refusals = []struct {
+	err    error
+	code   harvest.Code
+	clause string
+}{
+	{publish.ErrSameTime, harvest.ErrSameTime, "atom-pmh#13, atom-pmh#24"},
+	{publish.ErrStale, harvest.ErrLate, "atom-pmh#12, atom-pmh#23"},
+	{publish.ErrLate, harvest.ErrLate, "atom-pmh#7"},
+}
+
 func recordError(err error) error {
 	refused, ok := errors.AsType[*publish.EntryError](err)
 	if !ok {
 		return err
 	}
 	r := &harvest.Error{Code: harvest.ErrRecord, Item: refused.ID, At: refused.Given, Clause: "atom-pmh#3"}
-	switch {
-	case errors.Is(err, publish.ErrSameTime):
-		r.Clause, r.Code = "atom-pmh#13, atom-pmh#24", harvest.ErrSameTime
-	case errors.Is(err, publish.ErrStale):
-		r.Clause, r.Code = "atom-pmh#12, atom-pmh#23", harvest.ErrLate
-	case errors.Is(err, publish.ErrLate):
-		r.Clause, r.Code = "atom-pmh#7", harvest.ErrLate
+	for _, of := range refusals {
+		if errors.Is(err, of.err) {
+			r.Code, r.Clause = of.code, of.clause
+			break
+		}
 	}
 	return r
 }
@@ -395,7 +386,7 @@ func (p *Producer) canReplace(published *feedhistory.Document) error {
 	default:
 		return nil
 	}
-	return otherwise(ByEntry, "atom-pmh#17, atom-pmh#18", why)
+	return otherwise("entry", "atom-pmh#17, atom-pmh#18", why)
 }
 
 // withHistory adds the published entries of the records' earlier states.
@@ -523,16 +514,12 @@ func (p *Producer) window(items []Item, window, since time.Time) ([]Item, error)
 
 // compare returns why an old item cannot be published; nil if it is published already.
 func compare(it Item, published seenRecord) error {
-	r := &harvest.Error{Code: harvest.ErrLate, Item: it.ID, At: it.Modified, Clause: "atom-pmh#7"}
-	switch c := it.Modified.Compare(published.Time); {
-	case c == 0 && it.Deleted == published.Deleted:
+	c := it.Modified.Compare(published.Time)
+	if c == 0 && it.Deleted == published.Deleted {
 		return nil
-	case c == 0:
-		r.Clause, r.Code = "atom-pmh#13, atom-pmh#24", harvest.ErrSameTime
-	case c < 0:
-		r.Clause = "atom-pmh#12, atom-pmh#23"
 	}
-	return r
+	of := refusals[[]int{1, 0, 2}[c+1]]
+	return &harvest.Error{Code: of.code, Item: it.ID, At: it.Modified, Clause: of.clause}
 }
 
 // all returns the latest published entry of each record, and whether the feed is whole:

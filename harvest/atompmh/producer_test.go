@@ -18,8 +18,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+type poolFunc = func(context.Context, time.Time) iter.Seq2[Item, error]
+
+// way names how deletions are shown.
+func way(byAbsence bool) string {
+	if byAbsence {
+		return "absence"
+	}
+	return "entry"
+}
+
 // items is a Pool that never changes.
-func items(all ...Item) Pool {
+func items(all ...Item) poolFunc {
 	return func(_ context.Context, since time.Time) iter.Seq2[Item, error] {
 		return func(yield func(Item, error) bool) {
 			for _, it := range all {
@@ -59,10 +69,10 @@ func TestRecordErrors(t *testing.T) {
 		"a URL that is none":  {with(func(i *Item) { i.Representations[0].URL = "http://[" }), "atom-pmh#15"},
 		"a URL that is split": {with(func(i *Item) { i.Representations[0].URL = "urn:a\x01" }), "atom-pmh#15"},
 	} {
-		for _, mode := range []Deletions{ByEntry, ByAbsence} {
-			t.Run(name+" "+mode.String(), func(t *testing.T) {
+		for _, mode := range []bool{false, true} {
+			t.Run(name+" "+way(mode), func(t *testing.T) {
 				out := newMemory()
-				p := Producer{Output: out, Base: base, Pool: items(item("urn:b", noon), test.it), Deletions: mode}
+				p := Producer{Output: out, Base: base, Pool: items(item("urn:b", noon), test.it), ByAbsence: mode}
 				record := feedtest.ErrorAs[*harvest.Error](t, p.Update(t.Context()))
 				require.Equal(t, harvest.ErrRecord, record.Code)
 				require.Equal(t, test.clause, record.Clause)
@@ -75,8 +85,8 @@ func TestRecordErrors(t *testing.T) {
 	p := Producer{Output: newMemory(), Base: base, Pool: items(item("urn:a", noon), item("urn:a", noon.Add(1)))}
 	require.ErrorContains(t, p.Update(t.Context()), "the pool returned it twice (atom-pmh#8)")
 	require.ErrorContains(t, new(Producer).Update(t.Context()), "must be set")
-	for _, mode := range []Deletions{ByEntry, ByAbsence} {
-		p := Producer{Output: newMemory(), Base: "/records", Pool: items(), Deletions: mode}
+	for _, mode := range []bool{false, true} {
+		p := Producer{Output: newMemory(), Base: "/records", Pool: items(), ByAbsence: mode}
 		require.ErrorContains(t, p.Update(t.Context()), "not an absolute URL")
 	}
 	failed := errors.New("no database")
@@ -145,25 +155,25 @@ func published(t *testing.T, p *Producer) (ids []string) {
 func TestChangeOfDeletions(t *testing.T) {
 	deleted := Item{ID: "urn:b", Modified: noon.Add(time.Second), Deleted: true}
 	for name, test := range map[string]struct {
-		first, then Deletions
-		pool        Pool
+		first, then bool // whether deletions are shown by absence
+		pool        poolFunc
 		split       int
 		refused     bool
 	}{
-		"nothing was deleted":          {ByEntry, ByAbsence, items(item("urn:a", noon)), 0, false},
-		"an empty feed":                {ByEntry, ByAbsence, items(), 0, false},
-		"there is a deletion entry":    {ByEntry, ByAbsence, items(item("urn:a", noon), deleted), 0, true},
-		"there are archives":           {ByEntry, ByAbsence, items(item("urn:a", noon), item("urn:b", noon)), 1, true},
-		"records may have vanished":    {ByAbsence, ByEntry, items(item("urn:a", noon)), 0, true},
-		"whether entries or not":       {ByAbsence, ByEntry, items(), 0, true},
-		"and back, before any of this": {ByEntry, ByEntry, items(item("urn:a", noon), deleted), 1, false},
+		"nothing was deleted":          {false, true, items(item("urn:a", noon)), 0, false},
+		"an empty feed":                {false, true, items(), 0, false},
+		"there is a deletion entry":    {false, true, items(item("urn:a", noon), deleted), 0, true},
+		"there are archives":           {false, true, items(item("urn:a", noon), item("urn:b", noon)), 1, true},
+		"records may have vanished":    {true, false, items(item("urn:a", noon)), 0, true},
+		"whether entries or not":       {true, false, items(), 0, true},
+		"and back, before any of this": {false, false, items(item("urn:a", noon), deleted), 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := newMemory()
-			p := Producer{Output: out, Base: base, Pool: test.pool, Deletions: test.first, Split: compose.Split{Size: test.split}}
+			p := Producer{Output: out, Base: base, Pool: test.pool, ByAbsence: test.first, Split: compose.Split{Size: test.split}}
 			require.NoError(t, p.Update(t.Context()))
 			before := out.text(t, "feed.atom")
-			p.Deletions = test.then
+			p.ByAbsence = test.then
 			err := p.Update(t.Context())
 			if !test.refused {
 				require.NoError(t, err)
@@ -171,17 +181,17 @@ func TestChangeOfDeletions(t *testing.T) {
 			}
 			deletions := feedtest.ErrorAs[*harvest.Error](t, err)
 			require.Equal(t, harvest.ErrDeletions, deletions.Code)
-			require.Equal(t, test.first.String(), deletions.Item)
-			require.ErrorContains(t, err, "shows deletions by "+test.first.String())
+			require.Equal(t, way(test.first), deletions.Item)
+			require.ErrorContains(t, err, "shows deletions by "+way(test.first))
 			require.Equal(t, before, out.text(t, "feed.atom"))
 			out.requireUnlocked(t)
 		})
 	}
 	for _, foreign := range []string{feed(day(1), ""), feed(day(1), "complete"), "<nothing/>"} {
-		for _, mode := range []Deletions{ByEntry, ByAbsence} {
+		for _, mode := range []bool{false, true} {
 			out := newMemory()
 			require.NoError(t, out.Put(t.Context(), "feed.atom", []byte(foreign)))
-			p := Producer{Output: out, Base: base, Pool: items(item("urn:a", noon)), Deletions: mode, Head: &feedhistory.Document{ID: "urn:other"}}
+			p := Producer{Output: out, Base: base, Pool: items(item("urn:a", noon)), ByAbsence: mode, Head: &feedhistory.Document{ID: "urn:other"}}
 			require.Error(t, p.Update(t.Context()))
 			require.Equal(t, foreign, out.text(t, "feed.atom"))
 		}
@@ -195,13 +205,13 @@ func TestChangeOfDeletions(t *testing.T) {
 //
 // Duties: atom-pmh#2, atom-pmh#18, atom-pmh#33.
 func TestProducer(t *testing.T) {
-	for _, mode := range []Deletions{ByEntry, ByAbsence} {
+	for _, mode := range []bool{false, true} {
 		for _, historical := range []bool{false, true} {
 			t.Run(fmt.Sprint(mode, " ", historical), func(t *testing.T) {
 				pool, out := newPool(), publish.Dir{Path: t.TempDir()}
 				server := feedtest.Server(t, &publish.Handler{FS: out})
 				p := Producer{
-					Output: out, Base: server.URL, Pool: pool.query, Deletions: mode, Historical: historical,
+					Output: out, Base: server.URL, Pool: pool.query, ByAbsence: mode, Historical: historical,
 					Split: compose.Split{Size: 4},
 				}
 				client := loopback()
@@ -265,10 +275,10 @@ func versionsOf(t *testing.T, client *feedhistory.Client, url, id string) (n int
 
 // The head is the caller's, or else stays as it is published.
 func TestHead(t *testing.T) {
-	for _, mode := range []Deletions{ByEntry, ByAbsence} {
+	for _, mode := range []bool{false, true} {
 		out := newMemory()
 		head := &feedhistory.Document{ID: "urn:feed", Title: "Records", Authors: []feedhistory.Person{{Name: "Ann"}}}
-		p := Producer{Output: out, Base: base, Pool: items(item("urn:a", noon)), Deletions: mode, Head: head}
+		p := Producer{Output: out, Base: base, Pool: items(item("urn:a", noon)), ByAbsence: mode, Head: head}
 		require.NoError(t, p.Update(t.Context()))
 		p.Head, p.Pool = nil, items(item("urn:b", noon.Add(time.Hour)), item("urn:a", noon))
 		require.NoError(t, p.Update(t.Context()))
@@ -279,7 +289,7 @@ func TestHead(t *testing.T) {
 		require.Equal(t, head.Authors, doc.Authors)
 		require.Len(t, doc.Entries, 2)
 
-		p = Producer{Output: newMemory(), Base: base, Pool: items(item("urn:a", noon)), Deletions: mode, Name: "records.atom"}
+		p = Producer{Output: newMemory(), Base: base, Pool: items(item("urn:a", noon)), ByAbsence: mode, Name: "records.atom"}
 		require.NoError(t, p.Update(t.Context()))
 		require.Equal(t, base+"records.atom", p.URL())
 		require.Equal(t, []string{"records.atom"}, p.Output.(*memory).Names())

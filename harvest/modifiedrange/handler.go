@@ -13,15 +13,15 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
-	"github.com/feedhistory/feedhistory/internal/harvest"
+	"github.com/feedhistory/feedhistory/harvest"
+	shared "github.com/feedhistory/feedhistory/internal/harvest"
 	"github.com/feedhistory/feedhistory/internal/settings"
 )
 
 // A Handler serves a collection by ranges of modification times, in all
 // dialects. The items come from a query.
 type Handler struct {
-	// Items finds the items modified within a range. It is required.
-	Items RangeFunc
+	Items harvest.Query[Item] // Items finds the items modified within a range. It is required.
 
 	// Limit is the maximum number of items in an answer, unless more are needed
 	// to complete a group of equal stamps (modified-range#5). Zero means 100.
@@ -40,17 +40,10 @@ type Handler struct {
 	Logger *slog.Logger       // Logger logs malformed ranges and failed queries; nil means no logging.
 }
 
-// A RangeFunc returns the items of a collection last modified at or after start and before
-// end, most recently modified first, and at most limit of them. A zero time, or a zero
-// limit, means no bound. Several goroutines may call it at the same time.
-//
-// In SQL: WHERE modified >= ? AND modified < ? ORDER BY modified DESC LIMIT ?.
-type RangeFunc func(ctx context.Context, start, end time.Time, limit int) ([]Item, error)
-
 // ServeHTTP answers with the items of the requested range, or with the most
 // recent of them.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !harvest.Begin(w, r) {
+	if !shared.Begin(w, r) {
 		return
 	}
 	// The next harvest starts at this time, so it may not be later than the query
@@ -67,7 +60,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = h.write(w, r, p)
 	}
 	if err != nil {
-		harvest.Fail(w, r, h.Logger, "a range cannot be answered", err)
+		shared.Fail(w, r, h.Logger, "a range cannot be answered", err)
 	}
 }
 
@@ -101,8 +94,8 @@ func (h *Handler) page(ctx context.Context, span Range) (part, error) {
 }
 
 // pool returns the query, with a check of its items.
-func (h *Handler) pool() harvest.Pool[Item] {
-	return harvest.Pool[Item]{
+func (h *Handler) pool() shared.Pool[Item] {
+	return shared.Pool[Item]{
 		At: func(item Item) time.Time { return item.Modified },
 		Query: func(ctx context.Context, start, end time.Time, limit int) ([]Item, error) {
 			items, err := h.Items(ctx, start, end, limit)

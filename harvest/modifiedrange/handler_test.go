@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/harvest"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -145,7 +146,7 @@ func TestHandlerRefusesWrongItems(t *testing.T) {
 	b, c := s.items["b"].item(), s.items["c"].item()
 	shifted := b
 	shifted.Modified = shifted.Modified.Add(time.Second)
-	for name, query := range map[string]RangeFunc{
+	for name, query := range map[string]harvest.Query[Item]{
 		"error":   func(context.Context, time.Time, time.Time, int) ([]Item, error) { return nil, errors.New("no disk") },
 		"order":   func(context.Context, time.Time, time.Time, int) ([]Item, error) { return []Item{b, c}, nil },
 		"stamp":   func(context.Context, time.Time, time.Time, int) ([]Item, error) { return []Item{shifted}, nil },

@@ -262,7 +262,7 @@ func (s *store) within(r Range) (found []version) {
 	return found
 }
 
-// query is the store's RangeFunc.
+// query is the store's Query.
 func (s *store) query(_ context.Context, start, end time.Time, limit int) (items []Item, err error) {
 	for _, v := range s.within(Range{start, end}) {
 		if items = append(items, v.item()); len(items) == limit {

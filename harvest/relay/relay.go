@@ -23,24 +23,33 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/harvest"
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
-	"github.com/feedhistory/feedhistory/internal/harvest"
+	wire "github.com/feedhistory/feedhistory/internal/harvest"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// An Upstream is the mirrored feed to serve. Both fields must be set.
+// An Upstream is the mirrored feed to serve. Store and URL must be set.
 type Upstream struct {
 	Store mirror.Store
 	URL   string
+
+	// OwnTimes gives entries out with their own times, for a store to which changes are added
+	// in the order of these. An ID then ends before a NUL character, so the store may have
+	// several states of an item. It is not for a Journal.
+	OwnTimes bool
 }
 
 // stampOf returns the time of a record's last change, to the second, with the number of the
 // change as nanoseconds. So changes have times in their order, and those of one commit have
 // the same time. It relies on Record.Changed never decreasing.
-func stampOf(r *mirror.Record) time.Time {
+func (f Upstream) stampOf(r *mirror.Record) time.Time {
+	if f.OwnTimes {
+		return r.Time()
+	}
 	return r.Changed.UTC().Truncate(time.Second).Add(time.Duration(r.LastCommit) % time.Second)
 }
 
@@ -49,31 +58,43 @@ func (f Upstream) recent(ctx context.Context, start, end time.Time, limit int) (
 	if f.Store == nil {
 		return nil, errors.New("relay: Feed.Store must be set")
 	}
-	state, err := f.Store.Feed(ctx, f.URL)
-	if err != nil {
-		return nil, err
-	}
-	after, upTo := int64(0), state.Commits
-	if !start.IsZero() {
-		if after, err = f.versionBefore(ctx, start, upTo); err != nil {
+	q := mirror.Query{Feed: f.URL, Since: start, Until: end, States: mirror.Current | mirror.Former}
+	if !f.OwnTimes {
+		if q, err = f.changes(ctx, start, end); err != nil {
 			return nil, err
 		}
 	}
-	if !end.IsZero() {
-		if upTo, err = f.versionBefore(ctx, end, upTo); err != nil {
-			return nil, err
-		}
-	}
-	q := mirror.Query{
-		Feed: f.URL, AfterCommit: &after, Latest: true, States: mirror.AllStates, Limit: limit, Beyond: &mirror.Place{Commit: upTo + 1},
-	}
+	q.Limit = limit
 	for r, err := range f.Store.Entries(ctx, q) {
 		if err != nil {
 			return nil, err
 		}
+		if f.OwnTimes {
+			r.ID, _, _ = strings.Cut(r.ID, "\x00")
+		}
 		found = append(found, r)
 	}
 	return found, nil
+}
+
+// changes returns the query for the changes within a range of stamps.
+func (f Upstream) changes(ctx context.Context, start, end time.Time) (q mirror.Query, err error) {
+	state, err := f.Store.Feed(ctx, f.URL)
+	if err != nil {
+		return q, err
+	}
+	after, upTo := int64(0), state.Commits
+	if !start.IsZero() {
+		if after, err = f.versionBefore(ctx, start, upTo); err != nil {
+			return q, err
+		}
+	}
+	if !end.IsZero() {
+		if upTo, err = f.versionBefore(ctx, end, upTo); err != nil {
+			return q, err
+		}
+	}
+	return mirror.Query{Feed: f.URL, AfterCommit: &after, Latest: true, States: mirror.AllStates, Beyond: &mirror.Place{Commit: upTo + 1}}, nil
 }
 
 // versionBefore returns a version of the feed: the changes up to it have stamps before a
@@ -86,7 +107,7 @@ func (f Upstream) versionBefore(ctx context.Context, at time.Time, last int64) (
 		switch {
 		case err != nil:
 			return 0, err
-		case next == nil || !stampOf(next).Before(at):
+		case next == nil || !f.stampOf(next).Before(at):
 			high = middle
 		default:
 			low = min(next.LastCommit, high)
@@ -111,7 +132,7 @@ func (f Upstream) now(ctx context.Context) time.Time {
 	if err != nil || len(latest) == 0 {
 		return time.Unix(0, 0)
 	}
-	return stampOf(latest[0])
+	return f.stampOf(latest[0])
 }
 
 // entryOf returns the entry of a record as an Atom entry that is valid by itself: as it was
@@ -163,19 +184,17 @@ func stamped(e *feedhistory.Entry, at time.Time) (*feedhistory.Entry, error) {
 func (f Upstream) ModifiedRange() *modifiedrange.Handler {
 	return &modifiedrange.Handler{
 		Head: f.head(), Now: func() time.Time { return f.now(context.Background()) },
-		Items: func(ctx context.Context, start, end time.Time, limit int) ([]modifiedrange.Item, error) {
-			return each(ctx, f, start, end, limit, rangeItem)
-		},
+		Items: query(f, f.rangeItem),
 	}
 }
 
-func rangeItem(r *mirror.Record) (modifiedrange.Item, error) {
-	at := stampOf(r)
+func (f Upstream) rangeItem(r *mirror.Record) (modifiedrange.Item, error) {
+	at := f.stampOf(r)
 	if r.State != mirror.Live {
 		return modifiedrange.Item{Modified: at, Deleted: r.ID}, nil
 	}
 	e, err := entryOf(r)
-	if err == nil {
+	if err == nil && !f.OwnTimes {
 		e, err = stamped(e, at)
 	}
 	return modifiedrange.Item{Modified: at, Entry: e}, err
@@ -200,19 +219,21 @@ func (f Upstream) head() *feedhistory.Document {
 	return head
 }
 
-// each returns what the records of a range become.
-func each[T any](ctx context.Context, f Upstream, start, end time.Time, limit int, item func(*mirror.Record) (T, error)) ([]T, error) {
-	records, err := f.recent(ctx, start, end, limit)
-	if err != nil {
-		return nil, err
-	}
-	items := make([]T, len(records))
-	for i, r := range records {
-		if items[i], err = item(r); err != nil {
+// query returns the query for the items that records become.
+func query[T any](f Upstream, item func(*mirror.Record) (T, error)) harvest.Query[T] {
+	return func(ctx context.Context, start, end time.Time, limit int) ([]T, error) {
+		records, err := f.recent(ctx, start, end, limit)
+		if err != nil {
 			return nil, err
 		}
+		items := make([]T, len(records))
+		for i, r := range records {
+			if items[i], err = item(r); err != nil {
+				return nil, err
+			}
+		}
+		return items, nil
 	}
-	return items, nil
 }
 
 // AtomPMH returns a handler for the feed as metadata records, whose root is at base. An
@@ -220,22 +241,23 @@ func each[T any](ctx context.Context, f Upstream, start, end time.Time, limit in
 // representation itself, in Atom, and the handler serves it.
 func (f Upstream) AtomPMH(base string) http.Handler {
 	base = strings.TrimSuffix(base, "/") + "/"
-	feed := &atompmh.Handler{
-		URL: base, Head: f.head(),
-		Items: func(ctx context.Context, start, end time.Time, limit int) ([]atompmh.Item, error) {
-			return each(ctx, f, start, end, limit, func(r *mirror.Record) (atompmh.Item, error) { return pmhItem(r, base) })
-		},
-	}
+	feed := &atompmh.Handler{URL: base, Head: f.head(), Items: f.Records(base)}
 	mux := http.NewServeMux()
 	mux.Handle("/{$}", feed)
 	mux.HandleFunc("/entry", f.serveEntry)
 	return mux
 }
 
+// Records returns the query of an atompmh.Handler for the feed as metadata records. Entries that
+// are representations themselves are at base.
+func (f Upstream) Records(base string) harvest.Query[atompmh.Item] {
+	return query(f, func(r *mirror.Record) (atompmh.Item, error) { return f.pmhItem(r, base) })
+}
+
 const entryType = "application/atom+xml;type=entry"
 
-func pmhItem(r *mirror.Record, base string) (it atompmh.Item, err error) {
-	it = atompmh.Item{ID: r.ID, Modified: stampOf(r), Title: xmlText(r.Content.Title), Deleted: r.State != mirror.Live}
+func (f Upstream) pmhItem(r *mirror.Record, base string) (it atompmh.Item, err error) {
+	it = atompmh.Item{ID: r.ID, Modified: f.stampOf(r), Title: xmlText(r.Content.Title), Deleted: r.State != mirror.Live}
 	if it.Deleted {
 		return it, nil
 	}
@@ -271,7 +293,7 @@ func (f Upstream) serveEntry(w http.ResponseWriter, r *http.Request) {
 		e, err = entryOf(record)
 	}
 	if err != nil {
-		harvest.Fail(w, r, nil, "", err)
+		wire.Fail(w, r, nil, "", err)
 		return
 	}
 	w.Header().Set("Content-Type", entryType)

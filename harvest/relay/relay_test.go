@@ -53,7 +53,7 @@ func newWorld(t testing.TB, seed uint64, pmh bool) *world {
 		TB: t, random: rand.New(rand.NewPCG(seed, 0)), Mirror: mirror.Mirror{Store: &mirror.Memory{}}, pmh: pmh,
 		output: &publish.MemoryOutput{},
 	}
-	f := Upstream{w.Store, feedURL}
+	f := Upstream{Store: w.Store, URL: feedURL}
 	w.handlers.Handle("/pmh/", http.StripPrefix("/pmh", f.AtomPMH(root+"pmh/")))
 	w.handlers.Handle("/range", f.ModifiedRange())
 	w.handlers.Handle("/log/", http.StripPrefix("/log", &Journal{Upstream: f, Output: w.output, Base: root + "log/"}))
@@ -280,7 +280,7 @@ func TestErased(t *testing.T) {
 // The journal of a feed that was removed and added again is not continued.
 func TestReplaced(t *testing.T) {
 	w := newWorld(t, 1, false)
-	j := &Journal{Upstream: Upstream{w.Store, feedURL}, Output: w.output, Base: root}
+	j := &Journal{Upstream: Upstream{Store: w.Store, URL: feedURL}, Output: w.output, Base: root}
 	for range 5 {
 		w.change(5)
 	}

@@ -6,13 +6,13 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/feedhistory/feedhistory/harvest"
 )
 
-// A Pool is a query for items by the time of their last change: those changed at or after
-// start and before end, most recently changed first, and at most limit of them. A zero
-// time, or a zero limit, means no bound.
+// A Pool is a query for items by the time of their last change.
 type Pool[T any] struct {
-	Query func(ctx context.Context, start, end time.Time, limit int) ([]T, error)
+	Query harvest.Query[T]
 	At    func(T) time.Time // when an item last changed
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
+	"github.com/feedhistory/feedhistory/harvest/relay"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -66,13 +67,10 @@ func (c *Production) Pools() bool {
 // producePMH publishes metadata records.
 func (c *Production) producePMH(w *command.World, log *slog.Logger) (handler http.Handler, waiting, err error) {
 	p := &atompmh.Producer{
-		Output: publish.Dir{Path: c.Out}, Base: c.Base, Settle: c.Settle, Historical: c.Historical, Split: compose.Split{Size: c.Size},
+		Output: publish.Dir{Path: c.Out}, Base: c.Base, ByAbsence: c.Deletions == "absence", Settle: c.Settle, Historical: c.Historical, Split: compose.Split{Size: c.Size},
 		Pool: func(_ context.Context, since time.Time) iter.Seq2[atompmh.Item, error] {
 			return c.linesSince(w.Stdin, since)
 		},
-	}
-	if c.Deletions == "absence" {
-		p.Deletions = atompmh.ByAbsence
 	}
 	if c.Title != "" {
 		p.Head = &feedhistory.Document{Title: c.Title}
@@ -280,7 +278,7 @@ const (
 	mostLate   = 10 // the number of late items to name
 )
 
-// historicalMark separates the ID of an earlier state from its time.
+// historicalMark separates the ID of an earlier state from its time, as relay expects.
 const historicalMark = "\x00"
 
 // OpenPool opens the collection's database.
@@ -310,11 +308,13 @@ func (p *Pooled) open(ctx context.Context) (err error) {
 		return err
 	}
 	p.isLoaded.Store(p.feed.Polls > 0)
-	latest, err := p.query(ctx, time.Time{}, time.Time{}, 1)
-	if err == nil && len(latest) > 0 {
-		p.newest = latest[0].Time()
-	}
-	return err
+	p.newest = p.upstream().ModifiedRange().Now()
+	return nil
+}
+
+// upstream returns the collection as it is served.
+func (p *Pooled) upstream() relay.Upstream {
+	return relay.Upstream{Store: p.store, URL: p.feed.URL, OwnTimes: true}
 }
 
 // Close closes the database.
@@ -404,7 +404,7 @@ func rangeLine(line rangeEntry) (item poolItem, err error) {
 func (p *Pooled) Handler(w *command.World, log *slog.Logger) http.Handler {
 	var served http.Handler
 	if p.Protocol == AtomPMH {
-		h := &atompmh.Handler{URL: strings.TrimSuffix(p.Base, "/") + "/feed.atom", Size: p.Size, Logger: log, Items: items(p, recordItem)}
+		h := &atompmh.Handler{URL: strings.TrimSuffix(p.Base, "/") + "/feed.atom", Size: p.Size, Logger: log, Items: p.upstream().Records(p.Base)}
 		if p.Title != "" {
 			h.Head = &feedhistory.Document{Title: p.Title}
 		}
@@ -414,10 +414,9 @@ func (p *Pooled) Handler(w *command.World, log *slog.Logger) http.Handler {
 		served = mux
 	} else {
 		w.Tell("the collection: " + p.Base)
-		served = &modifiedrange.Handler{
-			Limit: p.Size, Head: &feedhistory.Document{ID: p.Base, Title: cmp.Or(p.Title, p.Base)}, Logger: log,
-			Items: items(p, rangeItem), Now: func() time.Time { return p.clock(w.Ctx) },
-		}
+		h := p.upstream().ModifiedRange()
+		h.Limit, h.Head, h.Logger = p.Size, &feedhistory.Document{ID: p.Base, Title: cmp.Or(p.Title, p.Base)}, log
+		served = h
 	}
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if !p.isLoaded.Load() {
@@ -427,60 +426,6 @@ func (p *Pooled) Handler(w *command.World, log *slog.Logger) http.Handler {
 		}
 		served.ServeHTTP(rw, r)
 	})
-}
-
-// items returns the query of a handler, with the item of each record.
-func items[T any](p *Pooled, item func(*mirror.Record) (T, error)) func(ctx context.Context, start, end time.Time, limit int) ([]T, error) {
-	return func(ctx context.Context, start, end time.Time, limit int) ([]T, error) {
-		records, err := p.query(ctx, start, end, limit)
-		all := make([]T, len(records))
-		for i, r := range records {
-			if err == nil {
-				all[i], err = item(r)
-			}
-		}
-		return all, err
-	}
-}
-
-func recordItem(r *mirror.Record) (atompmh.Item, error) {
-	it := atompmh.Item{ID: r.ID, Modified: r.Time(), Title: r.Content.Title, Deleted: r.State != mirror.Live}
-	e, err := r.Entry()
-	if err == nil {
-		it.Representations = atompmh.RepresentationsOf(e)
-	}
-	return it, err
-}
-
-func rangeItem(r *mirror.Record) (modifiedrange.Item, error) {
-	if r.State != mirror.Live {
-		return modifiedrange.Item{Modified: r.Time(), Deleted: r.ID}, nil
-	}
-	e, err := r.Entry()
-	return modifiedrange.Item{Modified: r.Time(), Entry: e}, err
-}
-
-// query returns the records of a range, most recent first.
-func (p *Pooled) query(ctx context.Context, start, end time.Time, limit int) (found []*mirror.Record, err error) {
-	q := mirror.Query{Feed: p.feed.URL, Since: start, Until: end, Limit: limit, States: mirror.Current | mirror.Former}
-	for r, err := range p.store.Entries(ctx, q) {
-		if err != nil {
-			return nil, err
-		}
-		r.ID, _, _ = strings.Cut(r.ID, historicalMark)
-		found = append(found, r)
-	}
-	return found, nil
-}
-
-// clock returns the time of the latest item, for the next sync of a consumer to begin at:
-// later items may still have a time before the present.
-func (p *Pooled) clock(ctx context.Context) time.Time {
-	latest, err := p.query(ctx, time.Time{}, time.Time{}, 1)
-	if err != nil || len(latest) == 0 {
-		return time.Unix(0, 0)
-	}
-	return latest[0].Time()
 }
 
 // add adds an item.
