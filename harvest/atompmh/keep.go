@@ -347,65 +347,46 @@ func (k *keeper) layers(doc *feedhistory.Document) []*feedhistory.Document {
 			return 0
 		})
 		for i, v := range versions {
-			if i == len(layers) {
-				layers = append(layers, k.headed(doc))
-			}
-			layer := layers[i]
-			switch c := k.choose(change(v.Entry, v.kind), k.ranges); c.Kind {
-			case Record:
-				layer.Entries = append(layer.Entries, c.Entry)
-			case Deleted:
-				layer.Deleted = append(layer.Deleted, feedhistory.Tombstone{Ref: c.ID, When: c.Time})
-			}
+			layers = put(layers, i, doc, k.choose(change(v.Entry, v.kind), k.ranges))
 		}
 	}
 	return layers
 }
 
-// headed returns a document without entries, with the head section of the feed.
-func (k *keeper) headed(doc *feedhistory.Document) *feedhistory.Document {
-	return &feedhistory.Document{
-		URL: doc.URL, Title: doc.Title, ID: doc.ID, Format: doc.Format, Updated: doc.Updated, Response: doc.Response,
+// put adds a change to one of the documents to merge, with the head section of another.
+func put(layers []*feedhistory.Document, i int, head *feedhistory.Document, c Change) []*feedhistory.Document {
+	for i >= len(layers) {
+		layers = append(layers, &feedhistory.Document{
+			URL: head.URL, Title: head.Title, ID: head.ID, Format: head.Format, Updated: head.Updated, Response: head.Response,
+		})
 	}
+	switch layer := layers[i]; c.Kind {
+	case Record:
+		layer.Entries = append(layer.Entries, c.Entry)
+	case Deleted:
+		layer.Deleted = append(layer.Deleted, feedhistory.Tombstone{Ref: c.ID, When: c.Time})
+	}
+	return layers
 }
 
 // collected returns the changes of a feed committed as a whole: first a document with
 // the present records, which replaces all others if there are no others; then their
-// history, with at most one entry of each record in a document.
+// history, newest first, with at most one entry of each record in a document.
 func (k *keeper) collected() ([]*feedhistory.Document, error) {
-	layers := []*feedhistory.Document{{}}
+	head := *k.r.first
+	head.Response = feedhistory.Response{} // they are several documents
+	layers := put(nil, 0, &head, Change{Kind: Other})
 	for c, err := range k.r.changes() {
 		if err != nil {
 			return nil, err
 		}
-		layers = addTo(layers, k.choose(c, k.ranges))
+		layers = put(layers, 0, &head, k.choose(c, k.ranges))
+		for i, e := range slices.Backward(c.Historical) {
+			layers = put(layers, len(c.Historical)-i, &head, Change{Kind: Record, Entry: e})
+		}
 	}
 	layers[0].Complete = k.r.scope == everything && k.r.whole()
-	layers = slices.DeleteFunc(layers, func(doc *feedhistory.Document) bool {
+	return slices.DeleteFunc(layers, func(doc *feedhistory.Document) bool {
 		return len(doc.Entries)+len(doc.Deleted) == 0 && !doc.Complete
-	})
-	for _, doc := range layers {
-		head := k.r.first
-		doc.URL, doc.Title, doc.ID, doc.Format, doc.Updated = head.URL, head.Title, head.ID, head.Format, head.Updated
-	}
-	return layers, nil
-}
-
-// addTo adds a change to documents: the present entry to the first, and the
-// historical entries, newest first, to one other document each.
-func addTo(layers []*feedhistory.Document, c Change) []*feedhistory.Document {
-	switch now := layers[0]; c.Kind {
-	case Record:
-		now.Entries = append(now.Entries, c.Entry)
-	case Deleted:
-		now.Deleted = append(now.Deleted, feedhistory.Tombstone{Ref: c.ID, When: c.Time})
-	}
-	n := 0
-	for _, e := range slices.Backward(c.Historical) {
-		if n++; n == len(layers) {
-			layers = append(layers, &feedhistory.Document{})
-		}
-		layers[n].Entries = append(layers[n].Entries, e)
-	}
-	return layers
+	}), nil
 }

@@ -55,42 +55,36 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.Logger.Warn("a malformed range is ignored", "url", r.URL.String(), "err", err)
 		}
 	}
-	p, err := h.page(r.Context(), span)
+	items, covered, whole, err := h.page(r.Context(), span)
 	if err == nil {
-		err = h.write(w, r, p)
+		err = h.write(w, r, items, covered, whole)
 	}
 	if err != nil {
 		shared.Fail(w, r, h.Logger, "a range cannot be answered", err)
 	}
 }
 
-// A part is the content of an answer: a range, and all items in it.
-type part struct {
-	items   []Item
-	covered Range
-	whole   bool
-}
-
-// page returns the most recent items of a range.
-func (h *Handler) page(ctx context.Context, span Range) (part, error) {
+// page returns the most recent items of a range, the part of it that has no others, and whether
+// this is all of it.
+func (h *Handler) page(ctx context.Context, span Range) (items []Item, covered Range, whole bool, err error) {
 	if h.Items == nil {
-		return part{}, errors.New("modifiedrange: Handler.Items must be set")
+		return nil, span, false, errors.New("modifiedrange: Handler.Items must be set")
 	}
 	if err := settings.Check("modifiedrange", settings.Number{Name: "Handler.Limit", Value: int64(h.Limit)},
 		settings.Number{Name: "Handler.Partial", Value: int64(h.Partial)}); err != nil {
-		return part{}, err
+		return nil, span, false, err
 	}
 	if h.Partial != 0 && (h.Partial <= http.StatusOK || h.Partial > 299) {
-		return part{}, fmt.Errorf("modifiedrange: Handler.Partial is not from 201 to 299: %d", h.Partial)
+		return nil, span, false, fmt.Errorf("modifiedrange: Handler.Partial is not from 201 to 299: %d", h.Partial)
 	}
 	if span.isEmpty() {
-		return part{covered: span, whole: true}, nil
+		return nil, span, true, nil
 	}
-	items, whole, err := h.pool().Recent(ctx, span.Start, span.End, cmp.Or(h.Limit, 100))
-	if err != nil || whole {
-		return part{items, span, true}, err
+	items, whole, err = h.pool().Recent(ctx, span.Start, span.End, cmp.Or(h.Limit, 100))
+	if err == nil && !whole {
+		span.Start = items[len(items)-1].Modified
 	}
-	return part{items: items, covered: Range{items[len(items)-1].Modified, span.End}}, nil
+	return items, span, whole, err
 }
 
 // pool returns the query, with a check of its items.
@@ -127,31 +121,28 @@ func (h *Handler) document(items []Item) *feedhistory.Document {
 }
 
 // write sends an answer, which names the range it covers (modified-range#3).
-func (h *Handler) write(w http.ResponseWriter, r *http.Request, p part) error {
+func (h *Handler) write(w http.ResponseWriter, r *http.Request, items []Item, covered Range, whole bool) error {
 	var body bytes.Buffer
 	write, kind := compose.WriteAtom, "application/atom+xml"
 	if h.Format == feedhistory.RSS {
 		write, kind = compose.WriteRSS, "application/rss+xml"
 	}
-	if err := write(&body, h.document(p.items)); err != nil {
+	if err := write(&body, h.document(items)); err != nil {
 		return err
 	}
 	header := w.Header()
 	header.Set("Content-Type", kind+"; charset=utf-8")
 	header.Set("Content-Length", strconv.Itoa(body.Len()))
-	header.Set(fieldModifiedRange, p.covered.String())
+	header.Set(fieldModifiedRange, covered.String())
 	header.Add("Vary", fieldModifiedRange)
 	header.Add("Vary", fieldRange)
-	w.WriteHeader(h.status(p))
+	if whole {
+		w.WriteHeader(http.StatusOK)
+	} else {
+		w.WriteHeader(cmp.Or(h.Partial, http.StatusPartialContent))
+	}
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(body.Bytes()) // on an error, the client has gone
 	}
 	return nil
-}
-
-func (h *Handler) status(p part) int {
-	if p.whole {
-		return http.StatusOK
-	}
-	return cmp.Or(h.Partial, http.StatusPartialContent)
 }

@@ -3,7 +3,6 @@ package protocols
 import (
 	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/show"
@@ -138,28 +137,21 @@ type Change struct {
 	Representations []atompmh.Representation `json:"representations,omitempty"`
 
 	// The other members are present only with --fetch.
-	Type   string `json:"type,omitempty"` // the media type from the server
-	Body   string `json:"body,omitempty"`
-	Base64 []byte `json:"base64,omitempty"` // the body, if it is not UTF-8
-	Gone   bool   `json:"gone,omitempty"`   // the record has changed again since, or was deleted
-	Error  string `json:"error,omitempty"`
+	payload        // with the media type from the server
+	Gone    bool   `json:"gone,omitempty"` // the record has changed again since, or was deleted
+	Error   string `json:"error,omitempty"`
 }
 
 func changeJSON(c atompmh.Change) Change {
 	j := Change{
 		Kind: c.Kind.String(), ID: c.ID, Time: show.Time(c.Time.UTC()), Chosen: c.Chosen, Representations: c.Representations,
-		Type: c.Type, Gone: c.Gone,
+		payload: payloadOf(c.Type, c.Body), Gone: c.Gone,
 	}
 	if c.Entry != nil {
 		j.Title = c.Entry.Title().Plain()
 	}
-	switch {
-	case c.Err != nil:
+	if c.Err != nil {
 		j.Error = show.Detail(c.Err)
-	case utf8.Valid(c.Body):
-		j.Body = string(c.Body)
-	default:
-		j.Base64 = c.Body
 	}
 	return j
 }

@@ -88,17 +88,23 @@ type Entity struct {
 	ID        string `json:"id,omitempty"`
 	Time      string `json:"time,omitempty"`
 	Operation string `json:"operation,omitempty"`
-	Type      string `json:"type,omitempty"`
-	Body      string `json:"body,omitempty"`
-	Base64    []byte `json:"base64,omitempty"` // the body, if it is not UTF-8
+	payload
 }
 
 func entityJSON(e *datareplication.Entity) Entity {
-	j := Entity{ID: e.ContentID, Time: show.Time(e.Modified.UTC()), Operation: string(e.Operation), Type: e.Type}
-	if utf8.Valid(e.Body) {
-		j.Body = string(e.Body)
-	} else {
-		j.Base64 = e.Body
+	return Entity{e.ContentID, show.Time(e.Modified.UTC()), string(e.Operation), payloadOf(e.Type, e.Body)}
+}
+
+// A payload is the body of an entity or of a record's representation.
+type payload struct {
+	Type   string `json:"type,omitempty"`
+	Body   string `json:"body,omitempty"`
+	Base64 []byte `json:"base64,omitempty"` // the body, if it is not UTF-8
+}
+
+func payloadOf(kind string, body []byte) payload {
+	if utf8.Valid(body) {
+		return payload{Type: kind, Body: string(body)}
 	}
-	return j
+	return payload{Type: kind, Base64: body}
 }

@@ -254,19 +254,11 @@ type Pooled struct {
 	isLoaded atomic.Bool // the first load has ended
 
 	newest  time.Time // of the items before this load
-	pending []poolItem
+	pending []*mirror.Record
 	size    int
 	future  []string // the items whose time is still to come
 	late    []error
 	lates   int
-}
-
-// A poolItem is a state of an item.
-type poolItem struct {
-	id      string
-	at      time.Time
-	deleted bool
-	entry   *feedhistory.Entry // of a deletion, a marker
 }
 
 // The changes of an update are sorted in portions of this many items or bytes, and stored in
@@ -344,13 +336,13 @@ func (p *Pooled) Load(w *command.World) error {
 }
 
 // load adds the items of the lines; a line without an entry is about none.
-func load[T any](w *command.World, p *Pooled, read func(T) (poolItem, error)) error {
+func load[T any](w *command.World, p *Pooled, read func(T) (*mirror.Record, error)) error {
 	for line, err := range show.Lines[T](w.Stdin) {
-		var item poolItem
+		var item *mirror.Record
 		if err == nil {
 			item, err = read(line)
 		}
-		if err == nil && item.entry != nil {
+		if err == nil && item != nil {
 			err = p.add(w.Ctx, item)
 		}
 		if err != nil {
@@ -360,14 +352,29 @@ func load[T any](w *command.World, p *Pooled, read func(T) (poolItem, error)) er
 	return nil
 }
 
+// newItem returns the record of a state of an item; the entry of a deletion is a marker.
+func newItem(id string, at time.Time, deleted bool, e *feedhistory.Entry) *mirror.Record {
+	r := &mirror.Record{
+		ID: id, State: mirror.Live, Copy: mirror.Copy{At: at, Digest: e.Digest()},
+		Content: mirror.Content{Format: feedhistory.Atom, Data: string(e.XML()), Title: e.Title().Plain(), Updated: at},
+	}
+	if deleted {
+		r.State, r.Tombstone = mirror.Deleted, mirror.TombstoneRecord{When: at}
+	}
+	return r
+}
+
 // recordLine returns the metadata record of a line.
-func recordLine(line Change) (poolItem, error) {
+func recordLine(line Change) (*mirror.Record, error) {
 	it, err := itemOf(line)
 	if err != nil {
-		return poolItem{}, err
+		return nil, err
 	}
 	e, err := it.Entry()
-	return poolItem{it.ID, it.Modified.UTC(), it.Deleted, e}, err
+	if err != nil {
+		return nil, err
+	}
+	return newItem(it.ID, it.Modified.UTC(), it.Deleted, e), nil
 }
 
 // A rangeEntry is a line as publish.Lines reads it, except that an ID may occur again: the pool
@@ -381,22 +388,22 @@ func (e *rangeEntry) UnmarshalJSON(data []byte) (err error) {
 }
 
 // rangeLine returns the entry of a line.
-func rangeLine(line rangeEntry) (item poolItem, err error) {
+func rangeLine(line rangeEntry) (*mirror.Record, error) {
 	if line.Line == nil {
-		return item, nil
+		return nil, nil
 	}
-	if item.id, item.deleted = line.ID, line.Deleted.Deleted; !item.deleted {
-		item.entry, err = line.Entry()
-	} else if item.at = line.Deleted.When.UTC(); item.at.IsZero() {
-		return item, fmt.Errorf("the deletion of %q has no time", line.ID)
-	} else {
-		item.entry, err = compose.Draft{ID: line.ID, Updated: item.at}.Entry()
+	if line.Deleted.Deleted && line.Deleted.When.IsZero() {
+		return nil, fmt.Errorf("the deletion of %q has no time", line.ID)
 	}
+	read := line.Entry
+	if line.Deleted.Deleted {
+		read = compose.Draft{ID: line.ID, Updated: line.Deleted.When.UTC()}.Entry
+	}
+	e, err := read()
 	if err != nil {
-		return item, fmt.Errorf("the entry %q: %w", line.ID, err)
+		return nil, fmt.Errorf("the entry %q: %w", line.ID, err)
 	}
-	item.at = modifiedrange.StampOf(item.entry).UTC()
-	return item, nil
+	return newItem(line.ID, modifiedrange.StampOf(e).UTC(), line.Deleted.Deleted, e), nil
 }
 
 // Handler serves the collection: each answer is made from the database, as other processes
@@ -429,12 +436,12 @@ func (p *Pooled) Handler(w *command.World, log *slog.Logger) http.Handler {
 }
 
 // add adds an item.
-func (p *Pooled) add(ctx context.Context, item poolItem) error {
-	if strings.Contains(item.id, historicalMark) {
-		return fmt.Errorf("the id %q has a NUL character", item.id)
+func (p *Pooled) add(ctx context.Context, item *mirror.Record) error {
+	if strings.Contains(item.ID, historicalMark) {
+		return fmt.Errorf("the id %q has a NUL character", item.ID)
 	}
-	if item.at.After(p.now) {
-		p.future = append(p.future, fmt.Sprintf("%q, modified %s", item.id, show.Time(item.at)))
+	if item.Copy.At.After(p.now) {
+		p.future = append(p.future, fmt.Sprintf("%q, modified %s", item.ID, show.Time(item.Copy.At)))
 		return nil
 	}
 	p.pending = append(p.pending, item)
@@ -442,7 +449,7 @@ func (p *Pooled) add(ctx context.Context, item poolItem) error {
 	if p.isLoaded.Load() {
 		most = poolSorted
 	}
-	if p.size += len(item.entry.XML()); len(p.pending) < most && p.size < poolBytes {
+	if p.size += len(item.Content.Data); len(p.pending) < most && p.size < poolBytes {
 		return nil
 	}
 	return p.flush(ctx)
@@ -450,13 +457,15 @@ func (p *Pooled) add(ctx context.Context, item poolItem) error {
 
 // flush stores the pending items, oldest first. Those the pool has already are left out.
 func (p *Pooled) flush(ctx context.Context) error {
-	slices.SortStableFunc(p.pending, func(a, b poolItem) int { return cmp.Or(a.at.Compare(b.at), strings.Compare(a.id, b.id)) })
+	slices.SortStableFunc(p.pending, func(a, b *mirror.Record) int {
+		return cmp.Or(a.Copy.At.Compare(b.Copy.At), strings.Compare(a.ID, b.ID))
+	})
 	newest := p.newest
 	for portion := range slices.Chunk(p.pending, poolCommit) {
 		if err := p.commit(ctx, portion); err != nil {
 			return err
 		}
-		newest = portion[len(portion)-1].at
+		newest = portion[len(portion)-1].Copy.At
 	}
 	clear(p.pending)
 	if p.pending, p.size = p.pending[:0], 0; newest.After(p.newest) {
@@ -483,10 +492,10 @@ func (p *Pooled) end(ctx context.Context) error {
 }
 
 // commit stores items, which are in the order of time.
-func (p *Pooled) commit(ctx context.Context, items []poolItem) error {
+func (p *Pooled) commit(ctx context.Context, items []*mirror.Record) error {
 	ids := make([]string, len(items))
-	for i, item := range items {
-		ids[i] = item.id
+	for i, r := range items {
+		ids[i] = r.ID
 	}
 	known, err := p.store.Records(ctx, p.feed.URL, ids)
 	if err != nil {
@@ -494,9 +503,10 @@ func (p *Pooled) commit(ctx context.Context, items []poolItem) error {
 	}
 	change := &mirror.Commit{Feed: p.feed}
 	at := map[string]int{} // the place of an ID in the change
-	for _, item := range items {
-		r := p.record(item)
-		old := known[item.id]
+	for _, r := range items {
+		next := p.feed.Commits + 1
+		r.Feed, r.FirstCommit, r.LastCommit, r.Added, r.Changed = p.feed.URL, next, next, p.now, p.now
+		old := known[r.ID]
 		switch err := p.judge(old, r); {
 		case errors.Is(err, errSame):
 			continue
@@ -513,13 +523,13 @@ func (p *Pooled) commit(ctx context.Context, items []poolItem) error {
 			}
 			change.Put = append(change.Put, earlier)
 		}
-		if i, again := at[item.id]; again {
+		if i, again := at[r.ID]; again {
 			change.Put[i] = r
 		} else {
-			at[item.id] = len(change.Put)
+			at[r.ID] = len(change.Put)
 			change.Put = append(change.Put, r)
 		}
-		known[item.id] = r
+		known[r.ID] = r
 		p.count(old, r)
 	}
 	if len(change.Put) == 0 {
@@ -547,20 +557,6 @@ func (p *Pooled) judge(old, r *mirror.Record) error {
 		return refused(harvest.ErrLate, "atom-pmh#7")
 	}
 	return nil
-}
-
-// record returns the record of an item.
-func (p *Pooled) record(item poolItem) *mirror.Record {
-	e, next := item.entry, p.feed.Commits+1
-	r := &mirror.Record{
-		Feed: p.feed.URL, ID: item.id, State: mirror.Live, Copy: mirror.Copy{At: item.at, Digest: e.Digest()},
-		FirstCommit: next, LastCommit: next, Added: p.now, Changed: p.now,
-		Content: mirror.Content{Format: feedhistory.Atom, Data: string(e.XML()), Title: e.Title().Plain(), Updated: item.at},
-	}
-	if item.deleted {
-		r.State, r.Tombstone = mirror.Deleted, mirror.TombstoneRecord{When: item.at}
-	}
-	return r
 }
 
 // earlier returns a state that another follows as a record of its own. It is still in the
