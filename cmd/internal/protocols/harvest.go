@@ -177,14 +177,17 @@ func (r *run) print(all collection) error {
 // limit on requests caused it: then the next harvest continues.
 func (r *run) miss(err error) error {
 	gap, isGap := errors.AsType[*feedhistory.Gap](err)
-	limit, _ := errors.AsType[*harvest.Error](err)
+	var e harvest.Error
+	if found, ok := errors.AsType[*harvest.Error](err); ok {
+		e = *found
+	}
 	switch {
 	case r.failed != nil:
 		return r.failed
-	case !isGap && !r.begun && (limit == nil || limit.Limit != "requests"):
+	case !isGap && !r.begun && e.Limit != "requests":
 		return r.failure(err)
 	case !isGap:
-		gap = harvest.NewGap(r.URL, err)
+		gap = harvest.NewGap(cmp.Or(e.URL, r.URL), err)
 	}
 	r.begun, r.gaps = true, append(r.gaps, gap)
 	return nil
