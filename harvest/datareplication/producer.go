@@ -118,15 +118,22 @@ func (p *Producer) pageSize() int64 { return cmp.Or(max(p.PageSize, 0), 1_000_00
 // Last returns the end of the feed: the newest entity, or the zero Mark if
 // there is none.
 func (p *Producer) Last() (Mark, error) {
-	if p.Output == nil {
-		return Mark{}, errors.New("datareplication: Producer.Output must be set")
-	}
-	s, err := loadState(p.Output)
+	s, err := p.state()
 	if err != nil || s.Newest == nil {
 		return Mark{}, err
 	}
 	return Mark{Time: s.Newest.Modified, ContentID: s.Last}, nil
 }
+
+// state returns the present state of the feed.
+func (p *Producer) state() (*state, error) {
+	if p.Output == nil {
+		return nil, errNoOutput
+	}
+	return loadState(p.Output)
+}
+
+var errNoOutput = errors.New("datareplication: Producer.Output must be set")
 
 // CleanUp removes the old pages, those no consumer needs whose mark is at or after
 // the given time. So of the pages ending before that time, it keeps the newest. It
@@ -163,7 +170,7 @@ func (p *Producer) CleanUp(ctx context.Context, before time.Time) error {
 // locked calls do as the only writer.
 func (p *Producer) locked(ctx context.Context, do func(*state) error) (err error) {
 	if p.Output == nil {
-		return errors.New("datareplication: Producer.Output must be set")
+		return errNoOutput
 	}
 	if err := settings.Check("datareplication", settings.Number{Name: "Producer.PageSize", Value: p.PageSize}); err != nil {
 		return err
@@ -519,10 +526,7 @@ func (p *Producer) resources(ctx context.Context, snap *snapshot, resources iter
 // LastSnapshot returns when the last snapshot began; the zero time if there is
 // none.
 func (p *Producer) LastSnapshot() (time.Time, error) {
-	if p.Output == nil {
-		return time.Time{}, errors.New("datareplication: Producer.Output must be set")
-	}
-	s, err := loadState(p.Output)
+	s, err := p.state()
 	if err != nil || len(s.Snapshots) == 0 {
 		return time.Time{}, err
 	}

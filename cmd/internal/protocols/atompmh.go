@@ -67,17 +67,7 @@ func (h *recordHarvest) changes() error {
 	if h.Fetch {
 		all = h.harvester.Fetch(h.Ctx, all, h.queue)
 	}
-	for c, err := range all {
-		if err == nil {
-			err = h.change(c)
-		} else {
-			err = h.miss(err)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return each(h.run, all, h.change)
 }
 
 // change prints a change.

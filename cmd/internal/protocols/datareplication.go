@@ -49,18 +49,10 @@ func (c *Source) entityHarvester(w *command.World) *datareplication.Harvester {
 }
 
 func (h *entityHarvest) changes() error {
-	for e, err := range h.Entities() {
-		if err == nil {
-			err = h.line(entityJSON(e))
-			h.entities++
-		} else {
-			err = h.miss(err)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return each(h.run, h.Entities(), func(e *datareplication.Entity) error {
+		h.entities++
+		return h.line(entityJSON(e))
+	})
 }
 
 func (h *entityHarvest) state() (any, bool) {

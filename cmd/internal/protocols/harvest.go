@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -190,6 +191,21 @@ func (r *run) miss(err error) error {
 		gap = harvest.NewGap(cmp.Or(e.URL, r.URL), err)
 	}
 	r.begun, r.gaps = true, append(r.gaps, gap)
+	return nil
+}
+
+// each prints the changes of a sequence, and notes the errors.
+func each[T any](r *run, all iter.Seq2[T, error], print func(T) error) error {
+	for v, err := range all {
+		if err == nil {
+			err = print(v)
+		} else {
+			err = r.miss(err)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
