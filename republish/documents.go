@@ -2,6 +2,7 @@ package republish
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -29,6 +30,17 @@ func describe(w http.ResponseWriter, format feedhistory.Format, cache string) {
 	h.Set("Content-Security-Policy", documentPolicy)
 }
 
+// serveDocument answers with a document.
+func serveDocument(w http.ResponseWriter, r *http.Request, format feedhistory.Format, cache string, doc *feedhistory.Document) error {
+	var b bytes.Buffer
+	if err := compose.NewWriter(&b, format, doc).Close(); err != nil {
+		return err
+	}
+	describe(w, format, cache)
+	serve.NewBody(b.Bytes()).Serve(w, r, http.StatusOK)
+	return nil
+}
+
 // limits of answers made while they are sent: each may hold a large entry in memory as
 // long as its client takes to read it.
 const (
@@ -36,20 +48,15 @@ const (
 	streamWait  = 2 * time.Second // for one of the others to end
 )
 
-// slots bounds the number of answers in progress.
-type slots chan struct{}
-
 // enter waits until an answer may be made; leave ends it. The error is an *Error
 // if there are too many.
-func (s slots) enter(ctx context.Context) (leave func(), err error) {
-	wait := time.NewTimer(streamWait)
-	defer wait.Stop()
+func (h *Handler) enter(ctx context.Context) (leave func(), err error) {
 	select {
-	case s <- struct{}{}:
-		return func() { <-s }, nil
+	case h.slots <- struct{}{}:
+		return func() { <-h.slots }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-wait.C:
+	case <-time.After(streamWait):
 		return nil, &Error{http.StatusServiceUnavailable, "too many large documents are being sent", "Try again in a moment."}
 	}
 }
@@ -138,9 +145,9 @@ func (h *Handler) sized(ctx context.Context, feed *mirror.Feed) (sizedEntries, e
 	if known, ok := h.sizedFeeds.Get(key); ok {
 		return known, nil
 	}
-	sized, _, err := share(ctx, &h.jobs, patience, key, func(ctx context.Context) (sized sizedEntries, err error) {
-		whole := &part{feed: feed, format: feedhistory.Atom, title: "x"}
-		m, err := h.sourceOf(whole)
+	sized, _, err := share(ctx, h, patience, key, func(ctx context.Context) (sized sizedEntries, err error) {
+		whole := &part{request: request{feed: feed, format: feedhistory.Atom}, title: "x"}
+		m, err := newSource(feed, feedhistory.Atom, "")
 		if err != nil {
 			return sized, err
 		}
@@ -217,7 +224,7 @@ func (h *Handler) serveSlice(w http.ResponseWriter, r *http.Request, asked reque
 		return wrongAddress("since= must be before until=")
 	}
 	self := strings.TrimSuffix(h.feeds()+asked.name+"/slice."+string(asked.format)+"?"+s.Query(), "?")
-	return h.servePart(w, r, &part{feed: asked.feed, format: asked.format, self: self, title: s.String(), Slice: s})
+	return h.servePart(w, r, &part{request: asked, self: self, title: s.String(), Slice: s})
 }
 
 // parseMoment reads a time in RFC 3339, or a date, which means its beginning in
@@ -246,18 +253,15 @@ func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
 // serveComplete answers with all entries of a feed in one document, newest
 // first. The document is marked as complete if the mirror is whole (5005#2).
 func (h *Handler) serveComplete(w http.ResponseWriter, r *http.Request, asked request) error {
-	return h.servePart(w, r, &part{
-		feed: asked.feed, format: feedhistory.Atom, self: h.feeds() + asked.name + "/complete.atom",
-	})
+	return h.servePart(w, r, &part{request: asked, self: h.feeds() + asked.name + "/complete.atom"})
 }
 
 // A part is the part of a feed in a document; it may be all of it.
 type part struct {
-	feed   *mirror.Feed
-	format feedhistory.Format
-	self   string // the URL of the document
-	title  string // added to the feed's title; "" for the whole feed
-	Slice         // the time of the entries
+	request
+	self  string // the URL of the document
+	title string // added to the feed's title; "" for the whole feed
+	Slice        // the time of the entries
 }
 
 // servePart answers with a part of a feed.
@@ -270,10 +274,10 @@ func (h *Handler) servePart(w http.ResponseWriter, r *http.Request, p *part) err
 	return serve.Stream{
 		Tag: tagOf(h.base(), p.feed, document),
 		Begin: func() (end func(), err error) {
-			if end, err = h.slots.enter(ctx); err != nil {
+			if end, err = h.enter(ctx); err != nil {
 				return nil, err
 			}
-			if m, err = h.sourceOf(p); err == nil {
+			if m, err = newSource(p.feed, p.format, ""); err == nil {
 				doc, err = h.partHead(ctx, p, lost)
 			}
 			if err != nil {
@@ -333,14 +337,6 @@ func (h *Handler) deleted(ctx context.Context, p *part, after int64) (deleted []
 		}
 	}
 	return deleted, nil
-}
-
-func (h *Handler) sourceOf(p *part) (*source, error) {
-	head, err := heading(p.feed, p.format, nil)
-	if err != nil {
-		return nil, err
-	}
-	return newSource(p.feed, head, p.format), nil
 }
 
 // isVersion reports whether a feed is still in the same state.
@@ -472,7 +468,7 @@ func (h *Handler) lost(feed *mirror.Feed) loss {
 
 // recordLoss finds the unreadable entries of a feed.
 func (h *Handler) recordLoss(ctx context.Context, feed *mirror.Feed) error {
-	m, err := h.sourceOf(&part{feed: feed, format: feedhistory.Atom})
+	m, err := newSource(feed, feedhistory.Atom, "")
 	if err != nil {
 		return err
 	}

@@ -101,8 +101,8 @@ type Handler struct {
 	store  mirror.Store // the visible feeds
 	names  directory
 	chains *chains
-	slots  slots
-	jobs   jobs
+	slots  chan struct{} // taken by the answers being made
+	jobs   sync.Map      // of *job, the long tasks at work, by key
 
 	sizes      serve.Cache[string, int64]        // of the documents made so far, by tag
 	sizedFeeds serve.Cache[string, sizedEntries] // by tag
@@ -111,12 +111,7 @@ type Handler struct {
 	places     serve.Cache[string, knownPlaces]  // by the feed's URL
 }
 
-// jobs are long tasks. Clients that need the same one share it.
-type jobs struct {
-	mu  sync.Mutex
-	all map[string]*job
-}
-
+// A job is a long task. Clients that need the same one share it.
 type job struct {
 	done   chan struct{}
 	result any
@@ -131,34 +126,24 @@ var errInTheMaking = &Error{http.StatusServiceUnavailable, "this document of a l
 // share does some work once for all who need it under the same key. The work goes on even if
 // all of them have gone: the next one finds it done, however long the history is. joined says
 // that it had begun before. The error is errInTheMaking after the time to wait; zero means any.
-func share[T any](ctx context.Context, j *jobs, wait time.Duration, key string, work func(context.Context) (T, error)) (result T, joined bool, err error) {
-	j.mu.Lock()
-	one, joined := j.all[key]
+func share[T any](ctx context.Context, h *Handler, wait time.Duration, key string, work func(context.Context) (T, error)) (result T, joined bool, err error) {
+	there, joined := h.jobs.LoadOrStore(key, &job{done: make(chan struct{})})
+	one := there.(*job)
 	if !joined {
-		one = &job{done: make(chan struct{})}
-		if j.all == nil {
-			j.all = map[string]*job{}
-		}
-		j.all[key] = one
 		go func() {
 			defer close(one.done)
 			defer func() {
 				if p := recover(); p != nil {
 					one.err = fmt.Errorf("%v\n%s", p, debug.Stack())
 				}
-				j.mu.Lock()
-				defer j.mu.Unlock()
-				delete(j.all, key)
+				h.jobs.Delete(key)
 			}()
 			one.result, one.err = work(context.WithoutCancel(ctx))
 		}()
 	}
-	j.mu.Unlock()
 	var late <-chan time.Time
 	if wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		late = timer.C
+		late = time.After(wait)
 	}
 	select {
 	case <-one.done:
@@ -210,7 +195,7 @@ func (h *Handler) setUp() {
 	}
 	h.names.store = h.store
 	h.chains = newChains(h)
-	h.slots = make(slots, mostStreams)
+	h.slots = make(chan struct{}, mostStreams)
 	h.sizedFeeds.Half, h.orders.Half, h.places.Half = mostSized, mostOrders, mostOrders
 	h.mux = http.NewServeMux()
 	for pattern, serve := range map[string]func(http.ResponseWriter, *http.Request, request) error{

@@ -292,7 +292,7 @@ func TestRepublished(t *testing.T) {
 
 	// New entries, a new version and a deletion follow what was published.
 	w.write(2020, 2026)
-	require.NoError(t, w.blog.Correct(t.Context(), blogEntryAt(t, 2004, 3, 1, ", corrected", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))))
+	require.NoError(t, w.blog.Append(t.Context(), blogEntryAt(t, 2004, 3, 1, ", corrected", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))))
 	require.NoError(t, w.blog.Delete(t.Context(), "tag:lighthouse.example,2005:1/1", time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)))
 	state := w.poll(feed)
 	require.Equal(t, int64(1), state.Deleted)

@@ -1,7 +1,6 @@
 package republish
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -29,26 +28,26 @@ import (
 // chains are the archived feeds as which feeds are published when somebody requests them.
 type chains struct {
 	all   *directory // the feeds of the store, private ones included
-	out   *dividedOutput
+	out   *sharedOutput
+	parts []publish.Output            // of out
 	files http.Handler                // serves out
 	names serve.Cache[string, string] // the names of directories, by the URLs of feeds
-	locks locks
-
-	mu     sync.Mutex
-	users  int // number of users who share the Output's lock
-	unlock func() error
+	locks sync.Map                    // of *sync.Mutex, one for each name
 }
 
 func newChains(h *Handler) *chains {
 	sum := sha256.Sum256([]byte(h.base()))
 	base := hex.EncodeToString(sum[:4]) // URLs are permanent, and contain Base
 	all := &directory{store: h.Store}
-	out := &dividedOutput{Output: subOutput{orMemory(h.Output), base}, isPrivate: all.isPrivate}
+	divided := &dividedOutput{Output: subOutput{orMemory(h.Output), base}, isPrivate: all.isPrivate}
+	parts := []publish.Output{divided.Output}
 	if h.Private {
-		out.private = subOutput{orMemory(h.PrivateOutput), base}
+		divided.private = subOutput{orMemory(h.PrivateOutput), base}
+		parts = append(parts, divided.private)
 	}
+	out := &sharedOutput{Output: divided}
 	return &chains{
-		all: all, out: out,
+		all: all, out: out, parts: parts,
 		files: http.StripPrefix("/feeds", &publish.Handler{FS: out, MaxAge: time.Minute, Logger: h.Logger}),
 	}
 }
@@ -72,53 +71,48 @@ func (d *directory) isPrivate(name string, written bool) (bool, error) {
 	return err == nil && feed.Private, err
 }
 
-// locks has a lock for each name.
-type locks struct {
-	mu  sync.Mutex
-	all map[string]*sync.Mutex
-}
-
 // lock makes the caller the only one with the lock of a name.
-func (l *locks) lock(name string) (unlock func()) {
-	l.mu.Lock()
-	m := l.all[name]
-	if m == nil {
-		if m = (&sync.Mutex{}); l.all == nil {
-			l.all = map[string]*sync.Mutex{}
-		}
-		l.all[name] = m
-	}
-	l.mu.Unlock()
-	m.Lock()
-	return m.Unlock
+func (c *chains) lock(name string) (unlock func()) {
+	m, _ := c.locks.LoadOrStore(name, new(sync.Mutex))
+	m.(*sync.Mutex).Lock()
+	return m.(*sync.Mutex).Unlock
 }
 
-// share takes the Output's lock against other processes. Within this process,
+// A sharedOutput takes an Output's lock against other processes. Within this process,
 // several feeds can be published at the same time.
-func (c *chains) share(ctx context.Context) (release func() error, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.users == 0 {
-		if c.unlock, err = c.out.Lock(ctx); err != nil {
+type sharedOutput struct {
+	publish.Output
+
+	mu     sync.Mutex
+	users  int // number of holders of the lock
+	unlock func() error
+}
+
+// Lock implements publish.Output.
+func (s *sharedOutput) Lock(ctx context.Context) (unlock func() error, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users == 0 {
+		if s.unlock, err = s.Output.Lock(ctx); err != nil {
 			return nil, err
 		}
 	}
-	c.users++
+	s.users++
 	return func() error {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.users--; c.users > 0 {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.users--; s.users > 0 {
 			return nil
 		}
-		return c.unlock()
+		return s.unlock()
 	}, nil
 }
 
 // remove removes everything published of a feed under a name.
 func (c *chains) remove(ctx context.Context, feed, name string) error {
-	defer c.locks.lock(name)()
+	defer c.lock(name)()
 	defer c.names.Drop(feed)
-	for _, out := range c.out.parts() {
+	for _, out := range c.parts {
 		if _, err := removeAll(ctx, out, name); err != nil {
 			return err
 		}
@@ -147,13 +141,7 @@ func (h *Handler) serveEmpty(w http.ResponseWriter, r *http.Request, asked reque
 	}
 	d := compose.Subscription(head, nil, h.feeds()+asked.name+"/"+indexName(asked.format), "")
 	d.Complete, d.Updated = asked.feed.Verdict == feedhistory.Whole, asked.feed.Polled.UTC().Truncate(time.Second)
-	var b bytes.Buffer
-	if err := compose.NewWriter(&b, asked.format, d).Close(); err != nil {
-		return err
-	}
-	describe(w, asked.format, "no-cache")
-	serve.NewBody(b.Bytes()).Serve(w, r, http.StatusOK)
-	return nil
+	return serveDocument(w, r, asked.format, "no-cache", d)
 }
 
 // update brings the published documents of a feed up to date. While the feed is
@@ -165,7 +153,7 @@ func (h *Handler) update(ctx context.Context, feed *mirror.Feed, name string, fo
 		if err == nil && done.Version == feed.Commits {
 			return nil
 		}
-		_, joined, err = share(ctx, &h.jobs, wait, name+"/"+indexName(format), func(ctx context.Context) (none struct{}, err error) {
+		_, joined, err = share(ctx, h, wait, name+"/"+indexName(format), func(ctx context.Context) (none struct{}, err error) {
 			return none, h.bringUp(ctx, feed.URL, name, format)
 		})
 		if _, refused := errors.AsType[*Error](err); refused && h.chains.isPublished(name, format) {
@@ -180,7 +168,7 @@ func (h *Handler) update(ctx context.Context, feed *mirror.Feed, name string, fo
 
 // bringUp publishes the changes of a feed.
 func (h *Handler) bringUp(ctx context.Context, url, name string, format feedhistory.Format) error {
-	defer h.chains.locks.lock(name)()
+	defer h.chains.lock(name)()
 	if h.isBusy(url) {
 		return &Error{http.StatusServiceUnavailable, "this feed is being read", "Try again later; its page shows the progress."}
 	}
@@ -214,26 +202,24 @@ func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request) {
 
 // A publication is a feed being published in one format.
 type publication struct {
-	h      *Handler
-	feed   *mirror.Feed
-	format feedhistory.Format
-	out    *stagedOutput
-	base   string
-	make   *source
-	head   *feedhistory.Document // without a verdict
-	lost   loss
-	shown  shownEntries
+	request
+	h     *Handler
+	out   publish.Overlay // holds the subscription document back until everything is done
+	make  *source
+	lost  loss
+	shown shownEntries
 }
 
 func (h *Handler) publication(feed *mirror.Feed, name string, format feedhistory.Format) (*publication, error) {
-	head, err := heading(feed, format, nil)
+	m, err := newSource(feed, format, "")
 	if err != nil {
 		return nil, err
 	}
+	index := indexName(format)
+	keeps := func(file string) bool { return file == index || file == "."+index+".next" } // a Publisher's note about it, too
 	return &publication{
-		h: h, feed: feed, format: format, base: h.feeds() + name,
-		out:  stage(subOutput{h.chains.out, name}, indexName(format), h.chains.share),
-		make: newSource(feed, head, format), head: head,
+		request: request{feed, name, format}, h: h, make: m,
+		out: publish.Overlay{Output: subOutput{h.chains.out, name}, Keeps: keeps},
 	}, nil
 }
 
@@ -271,7 +257,7 @@ func readRecord(out fs.FS, format feedhistory.Format) (done publicationRecord, e
 // stay where they are. Entries dated in the future do not count here: such an entry
 // would be the newest for ever, but leave the document nevertheless.
 func (p *publication) update(ctx context.Context) error {
-	done, err := readRecord(p.out, p.format)
+	done, err := readRecord(&p.out, p.format)
 	first := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !first {
 		return err
@@ -320,8 +306,10 @@ func (p *publication) update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.out.commit(ctx); err != nil {
-		return err
+	if index := p.out.Kept(indexName(p.format)); index != nil {
+		if err := p.out.Output.Put(ctx, indexName(p.format), index); err != nil {
+			return err
+		}
 	}
 	return p.out.Output.Put(ctx, recordName(p.format), data)
 }
@@ -348,7 +336,7 @@ func (p *publication) extend(ctx context.Context, done publicationRecord, now ti
 // publisher returns the Publisher of the feed.
 func (p *publication) publisher(head *feedhistory.Document) *publish.Publisher {
 	return &publish.Publisher{
-		Output: p.out, Base: p.base, Head: head, Format: p.format, Name: indexName(p.format), Recent: p.shown.count(),
+		Output: &p.out, Base: p.h.feeds() + p.name, Head: head, Format: p.format, Name: indexName(p.format), Recent: p.shown.count(),
 		Split:    compose.Split{Size: p.h.Size},
 		Backlog:  true, // p.shown counts by polls
 		Complete: func(*feedhistory.Document) bool { return p.feed.Verdict == feedhistory.Whole && len(p.lost.ids) == 0 },
@@ -401,25 +389,12 @@ func (b *batch) isFull() bool {
 // depend on their content, so an archive equal to an earlier one has the
 // same name.
 func (p *publication) begin(ctx context.Context, closed []string) error {
-	if err := p.out.Remove(ctx, p.out.name); err != nil { // only here, so the feed begins again
+	if err := p.out.Remove(ctx, indexName(p.format)); err != nil { // only here, so the feed begins again
 		return err
 	}
-	publisher, b := p.publisher(p.head), batch{}
-	for r, err := range p.h.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, Oldest: true}) {
-		if err != nil {
-			return err
-		}
-		if e := p.entry(ctx, r); e != nil {
-			b.add(e)
-		}
-		if b.isFull() {
-			if err := p.append(ctx, publisher, b); err != nil {
-				return err
-			}
-			b = batch{}
-		}
-	}
-	if err := p.append(ctx, publisher, b); err != nil {
+	publisher := p.publisher(p.make.head)
+	err := p.each(ctx, mirror.Query{Feed: p.feed.URL, Oldest: true}, func(b batch) error { return p.append(ctx, publisher, b) })
+	if err != nil {
 		return err
 	}
 	for _, id := range closed {
@@ -456,17 +431,20 @@ func (p *publication) find(id string) {
 
 // changes publishes the changes after a version of the feed.
 func (p *publication) changes(ctx context.Context, after int64) error {
-	b := batch{}
-	flush := func() error {
+	q := mirror.Query{Feed: p.feed.URL, AfterCommit: &after, States: mirror.Current | mirror.Former}
+	return p.each(ctx, q, func(b batch) error {
 		p.shown.Added.Add(len(b.entries))
 		slices.SortStableFunc(b.entries, func(a, b *feedhistory.Entry) int {
 			return cmp.Or(a.Updated, a.Published).Compare(cmp.Or(b.Updated, b.Published))
 		})
-		err := p.append(ctx, p.publisher(p.head), b)
-		b = batch{}
-		return err
-	}
-	for r, err := range p.h.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, AfterCommit: &after, States: mirror.Current | mirror.Former}) {
+		return p.append(ctx, p.publisher(p.make.head), b)
+	})
+}
+
+// each calls f with the entries and deletions of a query, a batch at a time.
+func (p *publication) each(ctx context.Context, q mirror.Query, f func(batch) error) error {
+	b := batch{}
+	for r, err := range p.h.store.Entries(ctx, q) {
 		if err != nil {
 			return err
 		}
@@ -477,12 +455,13 @@ func (p *publication) changes(ctx context.Context, after int64) error {
 			b.add(e)
 		}
 		if b.isFull() {
-			if err := flush(); err != nil {
+			if err := f(b); err != nil {
 				return err
 			}
+			b = batch{}
 		}
 	}
-	return flush()
+	return f(b)
 }
 
 // append publishes entries and deletions. Usually entries are new, or newer
@@ -540,7 +519,7 @@ func (p *publication) tell(ctx context.Context, now []*feedhistory.Entry, before
 	if len(fresh) == 0 {
 		return nil
 	}
-	_, err := p.publisher(p.head).Publish(ctx, publish.Batch{Entries: fresh})
+	_, err := p.publisher(p.make.head).Publish(ctx, publish.Batch{Entries: fresh})
 	return err
 }
 
@@ -549,13 +528,10 @@ func (p *publication) tell(ctx context.Context, now []*feedhistory.Entry, before
 func (p *publication) tellLoss(ctx context.Context, before string) (id string, err error) {
 	if gaps := p.lost.gaps(p.feed); len(gaps) > 0 {
 		e := compose.PseudoEntry(gaps[0])
-		if id = e.ID; id != before {
-			_, err = p.publisher(p.head).Publish(ctx, publish.Batch{Entries: []*feedhistory.Entry{e}})
-		}
-		return id, err
+		return e.ID, p.tell(ctx, []*feedhistory.Entry{e}, []string{before})
 	}
 	if before != "" {
-		err = p.publisher(p.head).Delete(ctx, before, time.Now().UTC().Truncate(time.Second))
+		err = p.publisher(p.make.head).Delete(ctx, before, time.Now().UTC().Truncate(time.Second))
 	}
 	return "", err
 }
@@ -587,42 +563,11 @@ func (b subOutput) Remove(ctx context.Context, name string) error {
 	return b.Output.Remove(ctx, path.Join(b.dir, name))
 }
 
-// A stagedOutput is an Output that holds back a subscription document, and a
-// Publisher's note about it, until everything is done.
-type stagedOutput struct {
-	publish.Overlay
-	name string
-	lock func(context.Context) (unlock func() error, err error)
-}
-
-func stage(out publish.Output, name string, lock func(context.Context) (func() error, error)) *stagedOutput {
-	keeps := func(file string) bool { return file == name || file == "."+name+".next" }
-	return &stagedOutput{publish.Overlay{Output: out, Keeps: keeps}, name, lock}
-}
-
-func (s *stagedOutput) Lock(ctx context.Context) (unlock func() error, err error) { return s.lock(ctx) }
-
-// commit makes the held document visible.
-func (s *stagedOutput) commit(ctx context.Context) error {
-	if data := s.Kept(s.name); data != nil {
-		return s.Output.Put(ctx, s.name, data)
-	}
-	return nil
-}
-
 // A dividedOutput is an Output with the directories of private feeds apart.
 type dividedOutput struct {
 	publish.Output                // of the other feeds
 	private        publish.Output // nil means private feeds are not published
 	isPrivate      func(name string, written bool) (bool, error)
-}
-
-// parts returns the parts in use.
-func (d *dividedOutput) parts() []publish.Output {
-	if d.private == nil {
-		return []publish.Output{d.Output}
-	}
-	return []publish.Output{d.Output, d.private}
 }
 
 // of returns the part of a file.
@@ -752,7 +697,7 @@ func (p *publication) finish(ctx context.Context, head *feedhistory.Document) er
 		if err := publisher.Append(ctx); err != nil {
 			return err
 		}
-		size := len(p.out.Kept(p.out.name))
+		size := len(p.out.Kept(indexName(p.format)))
 		if size <= feedtime.MostShown {
 			return nil
 		}

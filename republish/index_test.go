@@ -38,7 +38,7 @@ func TestStaged(t *testing.T) {
 	t.Parallel()
 	outputtest.Run(t, func(testing.TB) (out, other publish.Output) {
 		m := &publish.MemoryOutput{}
-		s := stage(m, "index.atom", m.Lock)
+		s := &publish.Overlay{Output: m, Keeps: func(name string) bool { return name == "index.atom" }}
 		return s, s
 	})
 }

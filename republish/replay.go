@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -25,7 +26,6 @@ import (
 	"github.com/feedhistory/feedhistory/internal/settings"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/publish/serve"
 )
 
 // A Replay is a feed from its beginning, or from any entry, at a chosen pace. Its
@@ -252,29 +252,14 @@ func (r *Replay) postpone(t time.Time) time.Time {
 	return t
 }
 
-// A placedEntry is an entry with its place in the order of a replay.
-type placedEntry struct {
-	id    string
-	time  time.Time // the time deciding its place
-	added time.Time // when it came to the mirror
-	gone  time.Time // when it left the feed; zero if it is part of it
-}
-
-// A release is the release of an entry at a time, or an empty place.
-type release struct {
-	placedEntry
-	at    time.Time
-	empty bool
-}
-
 // timetable returns the releases up to the first one after a time: those in the
 // order, and those of later entries. A release always
 // gets the same time, whenever the timetable is made, and no release is before
 // the preceding one.
-func (r *Replay) timetable(order, later []placedEntry, beyond time.Time) (all []release) {
+func (r *Replay) timetable(order, later []place, beyond time.Time) (all []Release) {
 	next := r.slots(order)
 	var last time.Time
-	add := func(p placedEntry, at time.Time) bool {
+	add := func(p place, at time.Time) bool {
 		at = r.postpone(at)
 		if at.Before(last) {
 			at = last
@@ -283,7 +268,7 @@ func (r *Replay) timetable(order, later []placedEntry, beyond time.Time) (all []
 			return false
 		}
 		last = at
-		all = append(all, release{p, at.UTC(), !p.gone.IsZero() && p.gone.Before(at)})
+		all = append(all, Release{At: at.UTC(), ID: p.id, Empty: !p.gone.IsZero() && p.gone.Before(at)})
 		return !at.After(beyond)
 	}
 	for i, p := range order {
@@ -312,7 +297,7 @@ func (r *Replay) timetable(order, later []placedEntry, beyond time.Time) (all []
 
 // slots returns a function for the release time of the entry with an
 // index. The indices must not decrease.
-func (r *Replay) slots(order []placedEntry) func(i int) time.Time {
+func (r *Replay) slots(order []place) func(i int) time.Time {
 	if r.original > 0 {
 		return func(i int) time.Time {
 			if len(order) == 0 {
@@ -343,12 +328,10 @@ const (
 // A replayState is a replay at a moment.
 type replayState struct {
 	*Replay
+	request
 	h        *Handler
-	feed     *mirror.Feed
-	name     string
-	format   feedhistory.Format
 	now      time.Time
-	released []release // first release first
+	released []Release // first release first
 	next     time.Time // when the next release is; zero if unknown
 	ended    bool
 	lost     loss
@@ -362,16 +345,15 @@ func (h *Handler) serveReplay(w http.ResponseWriter, r *http.Request, asked requ
 	if err != nil {
 		return wrongAddress(err.Error())
 	}
-	leave, err := h.slots.enter(r.Context())
+	leave, err := h.enter(r.Context())
 	if err != nil {
 		return err
 	}
 	defer leave()
-	p, err := h.replayAt(r.Context(), asked.feed, asked.name, replay, settings.Now(h.Time))
+	p, err := h.replayAt(r.Context(), asked, replay, settings.Now(h.Time))
 	if err != nil {
 		return err
 	}
-	p.format = asked.format
 	archive := 0
 	if text := q.Get("archive"); q.Has("archive") {
 		if archive, err = strconv.Atoi(text); err != nil || archive < 1 || archive > p.archives() {
@@ -382,24 +364,18 @@ func (h *Handler) serveReplay(w http.ResponseWriter, r *http.Request, asked requ
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	if err := compose.NewWriter(&b, p.format, doc).Close(); err != nil {
-		return err
-	}
-	describe(w, p.format, "public, max-age="+strconv.Itoa(int(p.keep(archive)/time.Second)))
-	serve.NewBody(b.Bytes()).Serve(w, r, http.StatusOK)
-	return nil
+	return serveDocument(w, r, p.format, "public, max-age="+strconv.Itoa(int(p.keep(archive)/time.Second)), doc)
 }
 
 // replayAt returns a replay at a moment.
-func (h *Handler) replayAt(ctx context.Context, feed *mirror.Feed, name string, r *Replay, now time.Time) (*replayState, error) {
-	table, lost, err := h.timetable(ctx, feed, name, r, now)
+func (h *Handler) replayAt(ctx context.Context, asked request, r *Replay, now time.Time) (*replayState, error) {
+	table, lost, err := h.timetable(ctx, asked.feed, asked.name, r, now)
 	if err != nil {
 		return nil, err
 	}
-	p := &replayState{lost: lost, Replay: r, h: h, feed: feed, name: name, now: now, released: table}
-	if n := len(p.released); n > 0 && p.released[n-1].at.After(now) {
-		p.next, p.released = p.released[n-1].at, p.released[:n-1]
+	p := &replayState{Replay: r, request: asked, h: h, now: now, released: table, lost: lost}
+	if n := len(p.released); n > 0 && p.released[n-1].At.After(now) {
+		p.next, p.released = p.released[n-1].At, p.released[:n-1]
 	} else {
 		p.ended = !r.until.IsZero() && !now.Before(r.until)
 	}
@@ -408,7 +384,7 @@ func (h *Handler) replayAt(ctx context.Context, feed *mirror.Feed, name string, 
 
 // timetable returns the releases of a feed's replay up to the first one after a time, and the
 // entries that cannot be read.
-func (h *Handler) timetable(ctx context.Context, feed *mirror.Feed, name string, r *Replay, beyond time.Time) ([]release, loss, error) {
+func (h *Handler) timetable(ctx context.Context, feed *mirror.Feed, name string, r *Replay, beyond time.Time) ([]Release, loss, error) {
 	places, err := h.placesOf(ctx, feed)
 	if err != nil {
 		return nil, loss{}, err
@@ -423,14 +399,8 @@ func (p *replayState) archives() int {
 }
 
 // releasedBy returns the number of releases up to a time.
-func releasedBy(releases []release, at time.Time) int {
-	n, _ := slices.BinarySearchFunc(releases, at, func(r release, at time.Time) int {
-		if r.at.After(at) {
-			return 1
-		}
-		return -1
-	})
-	return n
+func releasedBy(releases []Release, at time.Time) int {
+	return sort.Search(len(releases), func(i int) bool { return releases[i].At.After(at) })
 }
 
 // shownFrom returns the index of the first release in the subscription document.
@@ -463,11 +433,11 @@ func (p *replayState) url(archive int) string {
 
 // document returns a document of the replay.
 func (p *replayState) document(ctx context.Context, archive int) (*feedhistory.Document, error) {
-	head, err := heading(p.feed, p.format, nil)
+	m, err := newSource(p.feed, p.format, p.url(0))
 	if err != nil {
 		return nil, err
 	}
-	head.ID = p.url(0)
+	head := m.head
 	head.Title += ", from the beginning"
 	head.Subtitle = strings.TrimSpace(head.Subtitle + " A replay: " + p.String() + ".")
 	archives := p.archives()
@@ -482,7 +452,7 @@ func (p *replayState) document(ctx context.Context, archive int) (*feedhistory.D
 	if archive > 0 {
 		from, to = (archive-1)*size, archive*size
 	}
-	entries, err := p.entries(ctx, head, p.released[from:to])
+	entries, err := p.entries(ctx, m, p.released[from:to])
 	if err != nil {
 		return nil, err
 	}
@@ -492,32 +462,31 @@ func (p *replayState) document(ctx context.Context, archive int) (*feedhistory.D
 	}
 	if archive > 0 {
 		d := compose.Archive(head, entries, compose.Links{Self: p.url(archive), Current: p.url(0), Prev: at(archive - 1), Next: at(archive + 1)})
-		d.Updated = p.released[to-1].at
+		d.Updated = p.released[to-1].At
 		return d, nil
 	}
 	d := compose.Subscription(head, entries, p.url(0), at(archives))
 	d.Updated = p.start.UTC()
 	if to > 0 {
-		d.Updated = p.released[to-1].at
+		d.Updated = p.released[to-1].At
 	}
 	return d, nil
 }
 
 // entries returns the entries of releases, newest first.
-func (p *replayState) entries(ctx context.Context, head *feedhistory.Document, releases []release) (entries []*feedhistory.Entry, err error) {
-	m := newSource(p.feed, head, p.format)
+func (p *replayState) entries(ctx context.Context, m *source, releases []Release) (entries []*feedhistory.Entry, err error) {
 	for _, r := range slices.Backward(releases) {
-		if r.empty || p.lost.has(r.id) {
+		if r.Empty || p.lost.has(r.ID) {
 			continue
 		}
-		record, err := mirror.Lookup(ctx, p.h.store, p.feed.URL, r.id)
+		record, err := mirror.Lookup(ctx, p.h.store, p.feed.URL, r.ID)
 		if errors.Is(err, mirror.ErrNotFound) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		e, err := m.released(record, r.at)
+		e, err := m.released(record, r.At)
 		if err != nil {
 			return nil, err
 		}
@@ -567,9 +536,9 @@ type Preview struct {
 
 // A Release is the release of an entry.
 type Release struct {
-	At    time.Time // in the replay's zone
-	ID    string    // the id of the entry
-	Empty bool      // whether nothing comes then, because the entry was deleted
+	At    time.Time
+	ID    string // the id of the entry
+	Empty bool   // whether nothing comes then, because the entry was deleted
 }
 
 // Preview returns the next releases of a replay, at most n (none, if n is not positive),
@@ -588,8 +557,9 @@ func (h *Handler) Preview(ctx context.Context, feed *mirror.Feed, r *Replay, n i
 	}
 	p := &Preview{All: len(table)}
 	p.Released = releasedBy(table, settings.Now(h.Time))
-	for _, x := range table[p.Released:][:min(max(n, 0), len(table)-p.Released)] {
-		p.Next = append(p.Next, Release{At: x.at.In(r.zone), ID: x.id, Empty: x.empty})
+	p.Next = slices.Clone(table[p.Released:][:min(max(n, 0), len(table)-p.Released)])
+	for i := range p.Next {
+		p.Next[i].At = p.Next[i].At.In(r.zone)
 	}
 	return p, nil
 }
@@ -607,10 +577,13 @@ type knownPlaces struct {
 	lost    loss
 }
 
+// A place is an entry with its place in the order of a replay.
 type place struct {
-	placedEntry
-	first, change int64
-	live          bool
+	id            string
+	time          time.Time // the time deciding its place
+	added         time.Time // when it came to the mirror
+	gone          time.Time // when it left the feed; zero if it is part of it
+	first, change int64     // the versions of the feed when it came, and when it changed
 }
 
 // placesOf returns the places of all entries with content.
@@ -619,7 +592,7 @@ func (h *Handler) placesOf(ctx context.Context, feed *mirror.Feed) (knownPlaces,
 		return known, nil
 	}
 	key := fmt.Sprintf("places %d %s", feed.Commits, feed.URL)
-	places, _, err := share(ctx, &h.jobs, patience, key, func(ctx context.Context) (knownPlaces, error) { return h.readPlaces(ctx, feed) })
+	places, _, err := share(ctx, h, patience, key, func(ctx context.Context) (knownPlaces, error) { return h.readPlaces(ctx, feed) })
 	return places, err
 }
 
@@ -631,8 +604,8 @@ func (h *Handler) readPlaces(ctx context.Context, feed *mirror.Feed) (knownPlace
 		if err != nil {
 			return now, err
 		}
-		p := place{placedEntry{id: r.ID, time: r.Time(), added: r.Added}, r.FirstCommit, r.LastCommit, r.State == mirror.Live}
-		if !p.live {
+		p := place{id: r.ID, time: r.Time(), added: r.Added, first: r.FirstCommit, change: r.LastCommit}
+		if r.State != mirror.Live {
 			p.gone = r.Changed
 		} else if _, err := r.Entry(); err != nil {
 			h.Logger.ErrorContext(ctx, "an entry cannot be published", "feed", feed.URL, "entry", r.ID, "err", err)
@@ -667,7 +640,7 @@ func asOf(list []place, start time.Time) (version int64) {
 
 // ordered returns the entries of a replay in its order, and those added to the
 // mirror later.
-func (h *Handler) ordered(ctx context.Context, feed *mirror.Feed, name string, r *Replay, list []place) (order, later []placedEntry, err error) {
+func (h *Handler) ordered(ctx context.Context, feed *mirror.Feed, name string, r *Replay, list []place) (order, later []place, err error) {
 	asof := r.asof
 	switch {
 	case asof > feed.Commits:
@@ -683,11 +656,11 @@ func (h *Handler) ordered(ctx context.Context, feed *mirror.Feed, name string, r
 	for i := range list {
 		known[list[i].id] = &list[i]
 		if list[i].first > asof {
-			later = append(later, list[i].placedEntry)
+			later = append(later, list[i])
 		}
 	}
 	for i, id := range frozen.IDs {
-		p := placedEntry{id: id, time: frozen.Times[i], gone: time.Unix(0, 0)} // the mirror has forgotten it
+		p := place{id: id, time: frozen.Times[i], gone: time.Unix(0, 0)} // the mirror has forgotten it
 		if is := known[id]; is != nil {
 			p.added, p.gone = is.added, is.gone
 		}
@@ -696,7 +669,7 @@ func (h *Handler) ordered(ctx context.Context, feed *mirror.Feed, name string, r
 	if r.from == "" {
 		return order, later, nil
 	}
-	at := slices.IndexFunc(order, func(p placedEntry) bool { return p.id == r.from })
+	at := slices.IndexFunc(order, func(p place) bool { return p.id == r.from })
 	if at < 0 {
 		return nil, nil, wrongAddress("from=" + r.from + ": there was no such entry then")
 	}
@@ -714,7 +687,7 @@ type frozenOrder struct {
 func freeze(list []place, asof int64) (f frozenOrder) {
 	var order []place
 	for _, p := range list {
-		if p.first <= asof && (p.live || p.change > asof) {
+		if p.first <= asof && (p.gone.IsZero() || p.change > asof) {
 			order = append(order, p)
 		}
 	}
@@ -735,7 +708,7 @@ func orderName(asof int64) string { return ".order-" + strconv.FormatInt(asof, 1
 
 // frozen returns the order of a feed at a version, and stores it.
 func (h *Handler) frozen(ctx context.Context, name string, asof int64, list []place) (f frozenOrder, err error) {
-	defer h.chains.locks.lock(name + " orders")()
+	defer h.chains.lock(name + " orders")()
 	key := name + "\n" + strconv.FormatInt(asof, 10)
 	if f, ok := h.orders.Get(key); ok {
 		return f, nil
@@ -812,71 +785,65 @@ func (m *source) released(r *mirror.Record, at time.Time) (*feedhistory.Entry, e
 	if err != nil {
 		return nil, err
 	}
-	original := r.Content.Published
-	if original.IsZero() {
-		original = r.Content.Updated
+	original := feedtime.First(r.Content.Published, r.Content.Updated)
+	note := "<p><em>First published on an unknown date.</em></p>"
+	if !original.IsZero() {
+		note = "<p><em>First published on " + original.UTC().Format("2 January 2006") + ".</em></p>"
 	}
-	x := &rewrite{m: m, e: e, element: string(e.XML()), original: original}
-	x.children()
-	if !x.noted {
-		x.add(x.text("summary", feedhistory.Text{}))
-	}
-	if m.format == feedhistory.RSS {
-		x.add("<pubDate>" + at.UTC().Format("Mon, 02 Jan 2006 15:04:05") + " GMT</pubDate>")
-	} else {
-		stamp := at.UTC().Format(time.RFC3339Nano)
-		x.add(fmt.Sprintf(`<published xmlns="%s">%s</published><updated xmlns="%[1]s">%[2]s</updated>`, feedxml.Atom, stamp))
-	}
-	x.out.WriteString(x.element[x.copied:])
-	return m.with(x.out.String(), x.more, r.ID)
-}
-
-// A rewrite copies the element of an entry with some changes.
-type rewrite struct {
-	m        *source
-	e        *feedhistory.Entry
-	element  string
-	original time.Time // zero if unknown
-	out      strings.Builder
-	copied   int    // how much of the element has been copied
-	more     string // added at the end
-	noted    bool   // whether the text contains the original date
-}
-
-func (x *rewrite) add(more string) { x.more += more }
-
-// replace replaces a part of the element.
-func (x *rewrite) replace(from, to int, text string) {
-	x.out.WriteString(x.element[x.copied:from] + text)
-	x.copied = to
-}
-
-// children processes the child elements of the entry.
-func (x *rewrite) children() {
-	s := xmlscan.NewFragment(x.element, nil, xmlscan.Unlimited())
+	var out strings.Builder
+	element, copied, noted := string(e.XML()), 0, false
+	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
 	s.Next()
 	for depth := s.Depth(); s.Child(depth); {
 		from, space, local := s.Offset(), s.Space(), s.Local()
-		base, _ := s.Attr(feedxml.XML, "base")
-		text := ""
-		if isText := x.m.format == feedhistory.RSS && (space == "" && local == "description" || space == feedxml.Content && local == "encoded"); isText {
-			text = s.ElementText()
-		} else {
-			s.Skip()
+		text, noting := m.noted(e, s, note)
+		switch s.Skip(); {
+		case noting:
+			noted = true
+		case space == feedxml.Atom && local == "source" && element[from:s.End()] == m.element && !original.IsZero():
+			end := strings.LastIndex(m.element, "</")
+			text = m.element[:end] + "<updated>" + original.UTC().Format(time.RFC3339Nano) + "</updated>" + m.element[end:]
+		case !isDate(space, local):
+			continue
 		}
-		switch to := s.End(); {
-		case isDate(space, local):
-			x.replace(from, to, "")
-		case x.m.format == feedhistory.RSS && space == "" && local == "description":
-			x.noted = true
-			x.replace(from, to, "<description"+baseAttr(base)+">"+escape(x.note()+text)+"</description>")
-		case x.m.format == feedhistory.RSS && space == feedxml.Content && local == "encoded":
-			x.noted = true
-			x.replace(from, to, `<content:encoded xmlns:content="`+feedxml.Content+`"`+baseAttr(base)+">"+escape(x.note()+text)+"</content:encoded>")
-		case space == feedxml.Atom && x.m.format == feedhistory.Atom:
-			x.atomChild(local, from, to)
-		}
+		out.WriteString(element[copied:from] + text)
+		copied = s.End()
 	}
+	out.WriteString(element[copied:])
+	more := ""
+	if !noted {
+		more = m.text("summary", feedhistory.Text{}, note)
+	}
+	if m.format == feedhistory.RSS {
+		more += "<pubDate>" + at.UTC().Format("Mon, 02 Jan 2006 15:04:05") + " GMT</pubDate>"
+	} else {
+		stamp := at.UTC().Format(time.RFC3339Nano)
+		more += fmt.Sprintf(`<published xmlns="%s">%s</published><updated xmlns="%[1]s">%[2]s</updated>`, feedxml.Atom, stamp)
+	}
+	return m.with(out.String(), more, r.ID)
+}
+
+// noted returns the current child of an entry with a note before its text, if it is a text
+// of the entry.
+func (m *source) noted(e *feedhistory.Entry, s *xmlscan.Cursor, note string) (element string, ok bool) {
+	space, local := s.Space(), s.Local()
+	base, _ := s.Attr(feedxml.XML, "base")
+	switch {
+	case m.format == feedhistory.RSS && space == "" && local == "description":
+		return "<description" + baseAttr(base) + ">" + escape(note+s.ElementText()) + "</description>", true
+	case m.format == feedhistory.RSS && space == feedxml.Content && local == "encoded":
+		return `<content:encoded xmlns:content="` + feedxml.Content + `"` + baseAttr(base) + ">" + escape(note+s.ElementText()) + "</content:encoded>", true
+	case m.format == feedhistory.RSS || space != feedxml.Atom || local != "content" && local != "summary":
+		return "", false
+	}
+	text := e.Summary()
+	if local == "content" {
+		text = e.Content()
+	}
+	if text.Src != "" || feedxml.IsMedia(text.Type) {
+		return "", false
+	}
+	return m.text(local, text, note), true
 }
 
 // isDate reports whether an element is a date of the entry.
@@ -890,45 +857,20 @@ func isDate(space, local string) bool {
 	return space == "" && local == "pubDate"
 }
 
-func (x *rewrite) atomChild(local string, from, to int) {
-	text := feedhistory.Text{}
-	switch local {
-	case "content":
-		if text = x.e.Content(); text.Src != "" {
-			return
-		}
-	case "summary":
-		text = x.e.Summary()
-	case "source":
-		if x.element[from:to] == x.m.element && !x.original.IsZero() {
-			end := strings.LastIndex(x.m.element, "</")
-			x.replace(from, to, x.m.element[:end]+"<updated>"+x.original.UTC().Format(time.RFC3339Nano)+"</updated>"+x.m.element[end:])
-		}
-		return
-	default:
-		return
-	}
-	switch cmp.Or(text.Type, "text") {
-	case "text", "html", "xhtml":
-		x.noted = true
-		x.replace(from, to, x.text(local, text))
-	}
-}
-
-// text returns an element with the note before its text.
-func (x *rewrite) text(local string, text feedhistory.Text) string {
+// text returns an element with a note before its text.
+func (m *source) text(local string, text feedhistory.Text, note string) string {
 	body := text.Body
 	if text.Type != "html" && text.Type != "xhtml" && body != "" {
 		body = "<p>" + strings.ReplaceAll(html.EscapeString(strings.TrimSpace(body)), "\n", "<br>") + "</p>"
 	}
-	if x.m.format == feedhistory.RSS {
-		return "<description>" + escape(x.note()+body) + "</description>"
+	if m.format == feedhistory.RSS {
+		return "<description>" + escape(note+body) + "</description>"
 	}
 	lang := ""
 	if text.Lang != "" {
 		lang = ` xml:lang="` + escape(text.Lang) + `"`
 	}
-	return fmt.Sprintf(`<%s xmlns="%s" type="html"%s%s>%s</%[1]s>`, local, feedxml.Atom, baseAttr(text.Base), lang, escape(x.note()+body))
+	return fmt.Sprintf(`<%s xmlns="%s" type="html"%s%s>%s</%[1]s>`, local, feedxml.Atom, baseAttr(text.Base), lang, escape(note+body))
 }
 
 func baseAttr(base string) string {
@@ -936,12 +878,4 @@ func baseAttr(base string) string {
 		return ""
 	}
 	return ` xml:base="` + escape(base) + `"`
-}
-
-// note says when the entry was first published.
-func (x *rewrite) note() string {
-	if x.original.IsZero() {
-		return "<p><em>First published on an unknown date.</em></p>"
-	}
-	return "<p><em>First published on " + x.original.UTC().Format("2 January 2006") + ".</em></p>"
 }

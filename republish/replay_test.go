@@ -70,11 +70,11 @@ func TestTimetable(t *testing.T) {
 		require.NoError(t, err)
 		return m
 	}
-	var order []placedEntry
+	var order []place
 	for i, when := range []string{"2003-01-01", "2003-01-02", "2003-01-12", "2003-02-01", "2004-01-01"} {
-		order = append(order, placedEntry{id: fmt.Sprint(i), time: at(when)})
+		order = append(order, place{id: fmt.Sprint(i), time: at(when)})
 	}
-	later := []placedEntry{{id: "5", added: at("2026-12-03T10:00:00Z")}, {id: "6", added: at("2027-06-01T10:00:00Z")}}
+	later := []place{{id: "5", added: at("2026-12-03T10:00:00Z")}, {id: "6", added: at("2027-06-01T10:00:00Z")}}
 	for query, want := range map[string]string{
 		"start=2026-12-01&every=1d":                                       "0 01T00 1 02T00 2 03T00 3 04T00 4 05T00 5 06T00 6 2027-06-01T10",
 		"start=2026-12-01&every=12h&per=2":                                "0 01T00 1 01T00 2 01T12 3 01T12 4 02T00 5 03T10 6 2027-06-01T10",
@@ -89,13 +89,13 @@ func TestTimetable(t *testing.T) {
 		r := mustReplay(t, query)
 		var got []string
 		for _, x := range r.timetable(order, later, at("2999-01-01")) {
-			got = append(got, x.id, strings.TrimPrefix(x.at.Format("2006-01-02T15"), "2026-12-"))
+			got = append(got, x.ID, strings.TrimPrefix(x.At.Format("2006-01-02T15"), "2026-12-"))
 		}
 		require.Equal(t, want, strings.Join(got, " "), query)
 		for _, now := range []string{"2026-11-30", "2026-12-03", "2026-12-31"} { // at any time, the releases so far are the same
 			var some []string
 			for _, x := range r.timetable(order, later, at(now)) {
-				some = append(some, x.id, strings.TrimPrefix(x.at.Format("2006-01-02T15"), "2026-12-"))
+				some = append(some, x.ID, strings.TrimPrefix(x.At.Format("2006-01-02T15"), "2026-12-"))
 			}
 			require.True(t, strings.HasPrefix(want, strings.Join(some, " ")), "%s %s", query, now)
 		}
@@ -103,7 +103,7 @@ func TestTimetable(t *testing.T) {
 	order[1].gone = at("2026-12-01T12:00:00Z")
 	order[2].gone = at("2026-12-04")
 	table := mustReplay(t, "start=2026-12-01&every=1d").timetable(order, nil, at("2999-01-01"))
-	require.Equal(t, []bool{false, true, false, false, false}, []bool{table[0].empty, table[1].empty, table[2].empty, table[3].empty, table[4].empty},
+	require.Equal(t, []bool{false, true, false, false, false}, []bool{table[0].Empty, table[1].Empty, table[2].Empty, table[3].Empty, table[4].Empty},
 		"what was deleted before its release leaves its place empty")
 }
 

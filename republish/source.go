@@ -22,14 +22,20 @@ import (
 // their source.
 type source struct {
 	format  feedhistory.Format
-	element string // the source element of the feed
-	private bool   // the feed is private
+	head    *feedhistory.Document // of archives: without a verdict
+	element string                // the source element of the feed
+	private bool                  // the feed is private
 }
 
-// newSource returns the source of a feed. Nothing in it changes from poll to
-// poll.
-func newSource(feed *mirror.Feed, head *feedhistory.Document, format feedhistory.Format) *source {
-	m := &source{format: format, private: feed.Private}
+// newSource returns the source of a feed, which has the given id or, if that is "", its own.
+// Nothing in it changes from poll to poll.
+func newSource(feed *mirror.Feed, format feedhistory.Format, id string) (*source, error) {
+	head, err := heading(feed, format, nil)
+	if err != nil {
+		return nil, err
+	}
+	head.ID = cmp.Or(id, head.ID)
+	m := &source{format: format, head: head, private: feed.Private}
 	var b strings.Builder
 	if format == feedhistory.RSS {
 		fmt.Fprintf(&b, `<source url="%s">%s</source>`, escape(cmp.Or(addressOf(feed), hostOf(feed))), escape(Title(feed)))
@@ -47,7 +53,7 @@ func newSource(feed *mirror.Feed, head *feedhistory.Document, format feedhistory
 		b.WriteString("</source>")
 	}
 	m.element = b.String()
-	return m
+	return m, nil
 }
 
 func escape(text string) string {
@@ -140,26 +146,19 @@ func (m *source) lacking(element string, r *mirror.Record) string {
 	for depth := s.Depth(); s.Child(depth); s.Skip() {
 		has[s.Space()+" "+s.Local()] = true
 	}
-	var b strings.Builder
+	lacks := func(name, element string) string {
+		if has[name] {
+			return ""
+		}
+		return element
+	}
 	if m.format == feedhistory.RSS {
-		if !has[" guid"] {
-			b.WriteString(`<guid isPermaLink="false">` + escape(r.ID) + "</guid>")
-		}
-		if !has[" source"] {
-			b.WriteString(m.element)
-		}
-		return b.String()
+		return lacks(" guid", `<guid isPermaLink="false">`+escape(r.ID)+"</guid>") + lacks(" source", m.element)
 	}
-	if !has[feedxml.Atom+" id"] {
-		fmt.Fprintf(&b, `<id xmlns="%s">%s</id>`, feedxml.Atom, escape(r.ID))
-	}
-	if !has[feedxml.Atom+" updated"] {
-		fmt.Fprintf(&b, `<updated xmlns="%s">%s</updated>`, feedxml.Atom, r.Time().UTC().Format(time.RFC3339Nano))
-	}
-	if !has[feedxml.Atom+" source"] {
-		b.WriteString(m.element)
-	}
-	return b.String()
+	const atom = ` xmlns="` + feedxml.Atom + `">`
+	return lacks(feedxml.Atom+" id", "<id"+atom+escape(r.ID)+"</id>") +
+		lacks(feedxml.Atom+" updated", "<updated"+atom+r.Time().UTC().Format(time.RFC3339Nano)+"</updated>") +
+		lacks(feedxml.Atom+" source", m.element)
 }
 
 // Title returns the title under which a feed is published: its own, or else its
