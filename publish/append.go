@@ -15,23 +15,14 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// A change has the items of one call.
-type change struct {
-	entries    []*feedhistory.Entry // oldest first
-	deleted    []feedhistory.Tombstone
-	lenient    bool // leave out entries older than the published ones, instead of refusing them
-	source     int  // number of entries the source's own document shows; zero if unknown
-	correction bool // refuse entries not yet published in another version
-}
-
-// accept returns the items of a change to publish: those newer than the published ones.
-// It leaves out items already published.
-func (p *session) accept(s *state, c change) ([]item, error) {
-	given, err := p.items(c)
+// accept returns the items to publish: entries, oldest first, and deletions newer than the
+// published ones. It leaves out items already published.
+func (p *session) accept(s *state, entries []*feedhistory.Entry, deleted []feedhistory.Tombstone) ([]item, error) {
+	given, err := p.items(entries, deleted)
 	if err != nil {
 		return nil, err
 	}
-	known, err := p.known(s, given, c)
+	known, err := p.known(s, given)
 	if err != nil {
 		return nil, err
 	}
@@ -40,35 +31,33 @@ func (p *session) accept(s *state, c change) ([]item, error) {
 	for i, it := range given {
 		var original *feedhistory.Entry
 		if it.entry != nil {
-			original = c.entries[i]
+			original = entries[i]
 		}
 		old, ok := known[it.id]
 		switch err := it.follows(old); {
-		case c.correction && (!ok || old.entry == nil):
-			refused = append(refused, &EntryError{ID: it.id, Given: it.time, Err: ErrNotPublished})
 		case ok && p.isAgain(it, old, original):
 			p.giveAgain(it.entry)
 		case !ok || err == nil:
 			known[it.id] = it
 			accepted = append(accepted, it)
-		case !c.lenient:
+		default:
 			refused = append(refused, &EntryError{ID: it.id, Given: it.time, Published: old.time, Err: err})
 		}
 	}
 	return accepted, errors.Join(refused...)
 }
 
-// items returns the normalized entries and the deletions of a change.
-func (p *Publisher) items(c change) ([]item, error) {
-	given := make([]item, 0, len(c.entries)+len(c.deleted))
-	for _, e := range c.entries {
+// items returns normalized entries, and deletions.
+func (p *Publisher) items(entries []*feedhistory.Entry, deleted []feedhistory.Tombstone) ([]item, error) {
+	given := make([]item, 0, len(entries)+len(deleted))
+	for _, e := range entries {
 		normal, err := p.normalize(e)
 		if err != nil {
 			return nil, refused(e, err)
 		}
 		given = append(given, entryItem(normal))
 	}
-	for _, t := range c.deleted {
+	for _, t := range deleted {
 		if t.Ref == "" || t.When.IsZero() {
 			return nil, &EntryError{ID: t.Ref, Given: t.When, Err: ErrUnpublishable}
 		}
@@ -103,7 +92,7 @@ func (p *Publisher) isAgain(it, old item, original *feedhistory.Entry) bool {
 }
 
 // known returns the published versions of the given items, as far as they can matter.
-func (p *session) known(s *state, given []item, c change) (map[string]item, error) {
+func (p *session) known(s *state, given []item) (map[string]item, error) {
 	known := make(map[string]item, len(s.log)+len(s.recent))
 	for _, it := range s.items() {
 		if _, ok := known[it.id]; !ok {
@@ -112,20 +101,11 @@ func (p *session) known(s *state, given []item, c change) (map[string]item, erro
 	}
 	want := map[string]time.Time{}
 	for _, it := range given {
-		if _, ok := known[it.id]; ok {
+		if _, ok := known[it.id]; ok || it.time.IsZero() || it.time.After(s.latest) {
 			continue
 		}
-		since, wanted := it.time, c.correction
-		switch {
-		case it.time.IsZero() && it.entry != nil:
-			wanted = wanted || c.lenient
-		case c.correction:
-			since = time.Time{}
-		default:
-			wanted = wanted || !it.time.After(s.latest)
-		}
-		if old, ok := want[it.id]; wanted && (!ok || since.Before(old)) {
-			want[it.id] = since
+		if old, ok := want[it.id]; !ok || it.time.Before(old) {
+			want[it.id] = it.time
 		}
 	}
 	return known, p.find(s, want, known)

@@ -23,11 +23,16 @@ func republished(t *testing.T, format feedhistory.Format, url, text string) (*fe
 	require.NoError(t, err)
 	out := newMemory()
 	p := &Publisher{Output: out, Base: base, Format: format, Recent: -1, Split: compose.Split{Size: 1}}
-	require.NoError(t, p.AppendHistory(t.Context(), h))
+	publishHistory(t, p, h)
 	out.Operations()
-	require.NoError(t, p.AppendHistory(t.Context(), h))
+	publishHistory(t, p, h)
 	require.Empty(t, out.Operations(), "nothing is new")
 	return fetch(t, out, p.URL()), out
+}
+
+func publishHistory(t *testing.T, p *Publisher, h *feedhistory.History) {
+	_, err := p.Publish(t.Context(), Batch{Entries: h.Entries, Deleted: h.Deleted, Shown: ShownIn(h), Now: day})
+	require.NoError(t, err)
 }
 
 // TestForeignEntries checks that entries of other formats, without ids, times

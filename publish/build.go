@@ -20,11 +20,10 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// publish publishes a change.
-func (p *Publisher) publish(ctx context.Context, c change) error {
+// publish publishes entries, oldest first, and deletions.
+func (p *Publisher) publish(ctx context.Context, entries []*feedhistory.Entry, deleted []feedhistory.Tombstone) error {
 	return p.exclusively(ctx, func(p *session, s *state) error {
-		p.source = c.source
-		accepted, err := p.accept(s, c)
+		accepted, err := p.accept(s, entries, deleted)
 		if err != nil {
 			return err
 		}
@@ -339,11 +338,8 @@ type builder struct {
 // time becomes later than it was, because readers use it for entries without a
 // time (5005#21).
 func (b *builder) advance(items []item) {
-	timeless := false
-	for _, it := range items {
-		timeless = timeless || it.time.IsZero()
-		b.updated = feedtime.Later(b.updated, it.change())
-	}
+	b.updated = lastChange(b.updated, items)
+	timeless := slices.ContainsFunc(items, func(it item) bool { return it.time.IsZero() })
 	if was := b.s.updated(); timeless && !b.updated.After(was) {
 		b.updated = feedtime.Later(was.Add(time.Second), epoch)
 	}
@@ -372,17 +368,9 @@ func (p *Publisher) resolution(t time.Time) time.Time {
 
 // close closes an archive.
 func (b *builder) close(part part) error {
-	updated := b.ledger.latest
-	for _, it := range part.items {
-		updated = feedtime.Later(updated, it.change())
-	}
-	stem := path.Join(b.p.dir(), part.name)
-	if err := b.add(stem, b.head, part.items, b.p.resolution(updated)); err != nil {
-		return err
-	}
+	b.ledger.latest = b.p.resolution(lastChange(b.ledger.latest, part.items))
 	b.ledger.archives++
-	b.ledger.latest = b.p.resolution(updated)
-	return nil
+	return b.add(path.Join(b.p.dir(), part.name), b.head, part.items, b.ledger.latest)
 }
 
 // add renders an archive, which is written when the name of its successor is

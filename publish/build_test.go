@@ -151,7 +151,7 @@ func TestRecentOfHistory(t *testing.T) {
 	require.Equal(t, 33, ShownIn(h))
 	p := newPublisher(newMemory())
 	p.Recent = 0
-	require.NoError(t, p.AppendHistory(t.Context(), h))
+	publishHistory(t, p, h)
 	require.Len(t, shownIDs(t, p), 33)
 }
 
@@ -187,7 +187,7 @@ func history(t testing.TB) []deed {
 		add(1, 1), add(2, 2), add(4, 1), add(5, 9), add(14, 1), erase("e10", "e11", "e12"),
 		{func(p *Publisher) error { return p.Delete(t.Context(), "e2", late) }, func(m model) { m.remove("e2", late) }},
 		{
-			func(p *Publisher) error { return p.Correct(t.Context(), entry(t, "e4", late, "corrected")) },
+			func(p *Publisher) error { return p.Append(t.Context(), entry(t, "e4", late, "corrected")) },
 			func(m model) { m.put("e4", late, "corrected") },
 		},
 		erase("e5"),

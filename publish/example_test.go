@@ -60,14 +60,15 @@ func ExamplePublisher() {
 }
 
 // The history of another feed is published again. Entries need an id.
-func ExamplePublisher_AppendHistory() {
+func ExampleShownIn() {
 	p := &publish.Publisher{Output: &publish.MemoryOutput{}, Base: "https://example.org/"}
 	entry, err := compose.Draft{ID: "urn:1", Updated: time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)}.Entry()
 	if err != nil {
 		log.Fatal(err)
 	}
 	ctx, history := context.Background(), &feedhistory.History{Entries: []*feedhistory.Entry{entry}}
-	fmt.Println(p.AppendHistory(ctx, history))
+	_, err = p.Publish(ctx, publish.Batch{Entries: history.Entries, Deleted: history.Deleted, Shown: publish.ShownIn(history)})
+	fmt.Println(err)
 	fmt.Println(errors.Is(p.Append(ctx, &feedhistory.Entry{}), publish.ErrNoID))
 	// Output:
 	// <nil>
@@ -90,7 +91,7 @@ func ExamplePublisher_Publish() {
 	lines := `{"id": "urn:1", "title": "One", "published": "2003-12-13T18:30:02Z"}`
 	for range 2 {
 		var all []*feedhistory.Entry
-		for record, err := range publish.Lines(strings.NewReader(lines)) {
+		for record, err := range publish.Lines(strings.NewReader(lines), nil) {
 			if err != nil {
 				log.Fatal(err)
 			}
@@ -166,7 +167,7 @@ func ExampleLine_Original() {
 		}
 	}
 
-	for line, err := range publish.Lines(strings.NewReader(lines.String())) {
+	for line, err := range publish.Lines(strings.NewReader(lines.String()), nil) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -60,9 +60,9 @@ func (d LineDeletion) MarshalJSON() ([]byte, error) {
 }
 
 // Lines reads entries from lines of JSON. It skips lines of other types, such as
-// those about feeds in the command's exports. An error, which names its line, ends the
-// sequence.
-func Lines(r io.Reader) iter.Seq2[*Line, error] {
+// those about feeds in the command's exports. See, unless it is nil, is called with each line
+// before its entry comes. An error, which names its line, ends the sequence.
+func Lines(r io.Reader, see func(line []byte)) iter.Seq2[*Line, error] {
 	return func(yield func(*Line, error) bool) {
 		if r == nil {
 			yield(nil, errors.New("publish: Lines: the io.Reader is nil"))
@@ -75,6 +75,9 @@ func Lines(r io.Reader) iter.Seq2[*Line, error] {
 			line := bytes.TrimSpace(bytes.TrimPrefix(lines.Bytes(), []byte("\ufeff")))
 			if len(line) == 0 {
 				continue
+			}
+			if see != nil {
+				see(line)
 			}
 			entry, err := ReadLine(line)
 			if err == nil && entry == nil {

@@ -30,7 +30,7 @@ func TestNewLine(t *testing.T) {
 		require.NoError(t, err)
 		line, err := json.Marshal(NewLine(doc.Entries[0]))
 		require.NoError(t, err)
-		for r, err := range Lines(bytes.NewReader(line)) {
+		for r, err := range Lines(bytes.NewReader(line), nil) {
 			require.NoError(t, err)
 			e, err := r.Entry()
 			require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestJSONExtensionErrors(t *testing.T) {
 		`{"id":"1","extensions":[{"xml":"<a></b>"}]}`, `{"id":"1","extensions":[{"name":"xmlns:b","space":"urn:a"}]}`,
 		`{"id":"1","extensions":[{"name":"1b","space":"urn:a"}]}`,
 	} {
-		for r, err := range Lines(strings.NewReader(line)) {
+		for r, err := range Lines(strings.NewReader(line), nil) {
 			require.NoError(t, err)
 			e, err := r.Entry()
 			require.Error(t, err, "%s: %v", line, e)
@@ -87,7 +87,7 @@ func TestLinesOfOtherTypes(t *testing.T) {
 {"type":"entry","id":"1"}
 {"id":"2"}
 {"type":"document","title":[]}
-`)) {
+`), nil) {
 		require.NoError(t, err)
 		require.NotEmpty(t, r.ID)
 		n++

@@ -54,7 +54,6 @@ import (
 	"net/url"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -137,7 +136,7 @@ type Publisher struct {
 func (p *Publisher) URL() string { return p.url(p.name()) }
 
 // Append publishes entries in the given order, oldest first: new entries, and
-// new versions of published ones, which have the same ID and a later update
+// new versions of published ones (5005#17), which have the same ID and a later update
 // time. It publishes either all of them or none.
 //
 // Append refuses a version whose time is not later than the published one's with an
@@ -152,35 +151,7 @@ func (p *Publisher) URL() string { return p.url(p.name()) }
 // An entry without an update time, as in RSS, counts as new or changed unless
 // the subscription document has the same entry.
 func (p *Publisher) Append(ctx context.Context, entries ...*feedhistory.Entry) error {
-	return p.publish(ctx, change{entries: entries})
-}
-
-// AppendHistory publishes the history of another feed, as Client.Fetch returns it, its
-// deletions included. It leaves out an entry if this version or a later one is
-// published, however many archives it must read to find out.
-func (p *Publisher) AppendHistory(ctx context.Context, h *feedhistory.History) error {
-	if h == nil {
-		return errors.New("publish: AppendHistory: the history is nil")
-	}
-	entries := slices.Clone(h.Entries)
-	slices.Reverse(entries)
-	if slices.Contains(entries, nil) {
-		return refused(nil, ErrNoID)
-	}
-	slices.SortStableFunc(entries, func(a, b *feedhistory.Entry) int {
-		return a.Changed().Compare(b.Changed())
-	})
-	var deleted []feedhistory.Tombstone
-	for _, t := range h.Deleted {
-		if t.When.IsZero() && t.Source != nil {
-			t.When = t.Source.Updated
-		}
-		if !t.When.IsZero() {
-			deleted = append(deleted, t)
-		}
-	}
-	slices.Reverse(deleted)
-	return p.publish(ctx, change{entries: entries, deleted: deleted, lenient: true, source: ShownIn(h)})
+	return p.publish(ctx, entries, nil)
 }
 
 // ShownIn returns the number of entries of a history that its subscription
@@ -203,13 +174,7 @@ func ShownIn(h *feedhistory.History) (n int) {
 // does not check whether the entry exists, but returns an *EntryError if a newer
 // version is published.
 func (p *Publisher) Delete(ctx context.Context, id string, when time.Time) error {
-	return p.publish(ctx, change{deleted: []feedhistory.Tombstone{{Ref: id, When: cmp.Or(when, time.Now())}}})
-}
-
-// Correct publishes a new version of an entry (5005#17). It is Append for a published
-// entry. To find the entry, it reads the archives, back to the one with the entry.
-func (p *Publisher) Correct(ctx context.Context, e *feedhistory.Entry) error {
-	return p.publish(ctx, change{entries: []*feedhistory.Entry{e}, correction: true})
+	return p.publish(ctx, nil, []feedhistory.Tombstone{{Ref: id, When: cmp.Or(when, time.Now())}})
 }
 
 // Archives are found by the links to them, never by their names. But Erase
@@ -273,7 +238,7 @@ var (
 	ErrStale = errors.New("a newer version is published")
 	// ErrLate means a newer entry is published and the feed is Chronological.
 	ErrLate = errors.New("the feed has newer entries")
-	// ErrNotPublished means there is no entry with this id to correct or erase.
+	// ErrNotPublished means there is no entry with this id to erase.
 	ErrNotPublished = errors.New("no such entry is published")
 	// ErrNoID means an entry is nil, or a literal without an ID.
 	ErrNoID = errors.New("the entry is nil or has no ID")
@@ -283,7 +248,7 @@ var (
 )
 
 // ErrForeign means the file with the name of the subscription document was not written
-// by a Publisher. Move it away; its entries can then be published by AppendHistory.
+// by a Publisher. Move it away; its entries can then be published by Publish.
 var ErrForeign = errors.New("not a subscription document written by feedhistory")
 
 // An EntryError says which entry was refused, and why. Nothing of the call has

@@ -135,11 +135,9 @@ func TestCorrect(t *testing.T) {
 	out := newMemory()
 	p := newPublisher(out)
 	require.NoError(t, p.Append(t.Context(), entries(t, 1, 10)...))
-	require.NoError(t, p.Correct(t.Context(), entry(t, "e2", day.Add(30*time.Hour), "corrected")))
-	require.ErrorIs(t, p.Correct(t.Context(), entry(t, "e99", day.Add(30*time.Hour), "corrected")), ErrNotPublished)
-	require.ErrorIs(t, p.Correct(t.Context(), entry(t, "e1", day, "corrected")), ErrStale)
+	require.NoError(t, p.Append(t.Context(), entry(t, "e2", day.Add(30*time.Hour), "corrected")))
+	require.ErrorIs(t, p.Append(t.Context(), entry(t, "e1", day, "corrected")), ErrStale)
 	require.NoError(t, p.Delete(t.Context(), "e3", day.Add(30*time.Hour)))
-	require.ErrorIs(t, p.Correct(t.Context(), entry(t, "e3", day.Add(31*time.Hour), "corrected")), ErrNotPublished)
 	h := fetch(t, out, p.URL())
 	require.Len(t, h.Entries, 9)
 	require.Equal(t, "corrected", h.Entries[0].Title().Body)
@@ -287,24 +285,25 @@ func TestBaseMoves(t *testing.T) {
 	require.Len(t, archives(t, p), 7)
 }
 
-func TestAppendHistory(t *testing.T) {
+func TestPublishHistory(t *testing.T) {
 	out := newMemory()
 	p := newPublisher(out)
 	require.NoError(t, p.Append(t.Context(), entries(t, 1, 10)...))
-	require.NoError(t, p.Delete(t.Context(), "e5", day.Add(30*time.Hour)))
 	h := fetch(t, out, p.URL())
 	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
 		other := newMemory()
 		q := newPublisher(other)
 		q.Format = format
-		require.NoError(t, q.AppendHistory(t.Context(), h))
+		publishHistory(t, q, h)
 		require.Equal(t, facts(h), facts(fetch(t, other, q.URL())))
 		other.Operations()
-		require.NoError(t, q.AppendHistory(t.Context(), h))
+		publishHistory(t, q, h)
 		require.Empty(t, other.Operations())
-		require.NoError(t, q.Append(t.Context(), entry(t, "e3", day.Add(40*time.Hour), "changed here")))
-		require.NoError(t, q.AppendHistory(t.Context(), h))
-		require.Equal(t, "changed here", fetch(t, other, q.URL()).Entries[0].Title().Body)
+		later := *h
+		later.Deleted = []feedhistory.Tombstone{{Ref: "e5", When: day.Add(30 * time.Hour)}}
+		later.Entries = slices.DeleteFunc(slices.Clone(h.Entries), func(e *feedhistory.Entry) bool { return e.ID == "e5" })
+		publishHistory(t, q, &later)
+		require.Equal(t, facts(&later), facts(fetch(t, other, q.URL())))
 	}
 }
 
@@ -633,7 +632,7 @@ func (m *machine) edit(t *rapid.T) {
 func (m *machine) correct(t *rapid.T) {
 	id, at := m.some(t), m.tick(t)
 	m.model.put(id, at, "corrected")
-	require.NoError(t, m.p.Correct(t.Context(), entry(t, id, at, "corrected")))
+	require.NoError(t, m.p.Append(t.Context(), entry(t, id, at, "corrected")))
 }
 
 func (m *machine) delete(t *rapid.T) {
@@ -829,7 +828,7 @@ func duty9(t *testing.T, out *memory, p *Publisher) {
 	p.Split = compose.Split{Period: compose.Day}
 	p.Head = &feedhistory.Document{Title: "Another title"}
 	require.NoError(t, p.Append(t.Context(), entries(t, 400, 350)...))
-	require.NoError(t, p.Correct(t.Context(), entry(t, "e1", day.Add(1000*time.Hour), "corrected")))
+	require.NoError(t, p.Append(t.Context(), entry(t, "e1", day.Add(1000*time.Hour), "corrected")))
 	require.NoError(t, p.Delete(t.Context(), "e2", day.Add(1000*time.Hour)))
 	for i, a := range before {
 		text, err := at(p).read(a.name)
@@ -956,7 +955,7 @@ func duty16(t *testing.T, out *memory, p *Publisher) {
 }
 
 func duty17(t *testing.T, out *memory, p *Publisher) {
-	require.NoError(t, p.Correct(t.Context(), entry(t, "e5", day.Add(1000*time.Hour), "corrected")))
+	require.NoError(t, p.Append(t.Context(), entry(t, "e5", day.Add(1000*time.Hour), "corrected")))
 	s, err := at(p).load()
 	require.NoError(t, err)
 	require.Equal(t, "corrected", s.doc.Entries[0].Title().Plain())
@@ -1114,12 +1113,9 @@ func TestNilAndEmpty(t *testing.T) {
 	p := &Publisher{Output: out, Base: "https://example.org/"}
 	for _, entries := range [][]*feedhistory.Entry{{nil}, {{}}, {{Links: feedhistory.Links{{Rel: "alternate", Href: "https://example.org/1"}}}}} {
 		require.ErrorIs(t, p.Append(t.Context(), entries...), ErrNoID)
-		require.ErrorIs(t, p.Correct(t.Context(), entries[0]), ErrNoID)
-		require.ErrorIs(t, p.AppendHistory(t.Context(), &feedhistory.History{Entries: entries}), ErrNoID)
 		_, err := p.Publish(t.Context(), Batch{Entries: entries})
 		require.ErrorIs(t, err, ErrNoID)
 	}
-	require.ErrorContains(t, p.AppendHistory(t.Context(), nil), "the history is nil")
 	require.ErrorContains(t, new(Publisher).Append(t.Context()), "Output must be set")
 	_, err := out.Open("feed.atom")
 	require.True(t, isNotExist(err))
@@ -1198,7 +1194,7 @@ func TestPublishedIsClean(t *testing.T) {
 				func() error { return p.Append(t.Context(), log[0]) },
 				func() error { return p.Append(t.Context(), log[1:4]...) },
 				func() error { return p.Append(t.Context(), log[4:20]...) },
-				func() error { return p.Correct(t.Context(), entry(t, log[2].ID, last.Add(time.Hour), "corrected")) },
+				func() error { return p.Append(t.Context(), entry(t, log[2].ID, last.Add(time.Hour), "corrected")) },
 				func() error { return p.Delete(t.Context(), log[5].ID, last.Add(2*time.Hour)) },
 				func() error {
 					p.Split = compose.Split{Period: compose.Day}

@@ -150,17 +150,19 @@ func (p *session) versions(s *state, source []*feedhistory.Entry) (all *publishe
 	if s.doc != nil {
 		p.add(all, s.items())
 	}
-	for _, it := range s.log {
-		all.placed[placeOf(it)] = true
-	}
+	all.place(s.log)
 	all.lost, err = p.walk(s, func(a *archive) {
-		items := a.items()
-		p.add(all, items)
-		for _, it := range items {
-			all.placed[placeOf(it)] = true
-		}
+		p.add(all, a.items())
+		all.place(a.items())
 	})
 	return all, err
+}
+
+// place notes that items have a place in the log, or in an existing archive.
+func (all *publishedSet) place(items []item) {
+	for _, it := range items {
+		all.placed[placeOf(it)] = true
+	}
 }
 
 // add adds what is published to a set.
@@ -538,9 +540,7 @@ func (p *session) restoreAll(s *state, all *publishedSet, u Batch, report *Repor
 		}
 		report.Restored = append(report.Restored, l.name)
 		p.add(all, items)
-		for _, it := range items {
-			all.placed[placeOf(it)] = true
-		}
+		all.place(items)
 		for i := range forms {
 			forms[i] = slices.DeleteFunc(forms[i], func(it item) bool { return all.placed[placeOf(it)] })
 		}

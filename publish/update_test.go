@@ -66,7 +66,7 @@ func (s *served) files(t require.TestingT) map[string]string {
 }
 
 func records(t require.TestingT, lines string) (entries []*feedhistory.Entry) {
-	for r, err := range Lines(strings.NewReader(lines)) {
+	for r, err := range Lines(strings.NewReader(lines), nil) {
 		require.NoError(t, err)
 		e, err := r.Entry()
 		require.NoError(t, err)
@@ -283,7 +283,7 @@ func TestLines(t *testing.T) {
 		strings.Repeat("x", maxDocument+1): "line 3: it is longer than 33554432 bytes",
 	} {
 		var got error
-		for _, err := range Lines(strings.NewReader(`{"id": "0"}` + "\n\n" + line)) {
+		for _, err := range Lines(strings.NewReader(`{"id": "0"}`+"\n\n"+line), nil) {
 			got = err
 		}
 		assert.ErrorContains(t, got, want)
@@ -300,7 +300,7 @@ func TestLineDeletion(t *testing.T) {
 		`{"id": "1", "deleted": true}`:                     {Deleted: true},
 		`{"id": "1", "deleted": "2003-12-13T18:30:02.5Z"}`: {true, time.Date(2003, 12, 13, 18, 30, 2, 5e8, time.UTC)},
 	} {
-		for _, r := range feedtest.All(t, Lines(strings.NewReader(line))) {
+		for _, r := range feedtest.All(t, Lines(strings.NewReader(line), nil)) {
 			assert.Equal(t, want, r.Deleted, line)
 		}
 	}

@@ -101,7 +101,7 @@ func TestExportedTextCanBePublished(t *testing.T) {
 			was, err := record.Entry()
 			require.NoError(t, err)
 			n := 0
-			for read, err := range publish.Lines(&line) {
+			for read, err := range publish.Lines(&line, nil) {
 				require.NoError(t, err)
 				is, err := read.Entry()
 				require.NoError(t, err)

@@ -122,14 +122,15 @@ func (c *publishCommand) Run(w *command.World) error {
 	if p.Output, err = c.openOutput(c.Out, c.Log(w.Stderr)); err != nil {
 		return err
 	}
-	if p.Head, err = c.head(p, in); err != nil {
+	published, err := publishedHead(p.Output, c.name())
+	if err != nil {
+		return err
+	}
+	check := c.guard(p, published)
+	if p.Head, err = c.head(published, in); err != nil {
 		return err
 	}
 	if err := c.checkLinks(w, in); err != nil {
-		return err
-	}
-	check, err := c.guard(p)
-	if err != nil {
 		return err
 	}
 	var dry *dryRun
@@ -191,11 +192,7 @@ func (c *publishCommand) failure(err error) error {
 // head returns the description of the feed: the published one or, for a new feed, the
 // source's, with the changes of the flags. It returns nil if the published one does not
 // change.
-func (c *publishCommand) head(p *publish.Publisher, in *input) (*feedhistory.Document, error) {
-	head, err := publishedHead(p.Output, c.name())
-	if err != nil {
-		return nil, err
-	}
+func (c *publishCommand) head(head *feedhistory.Document, in *input) (*feedhistory.Document, error) {
 	isNew := head == nil
 	if isNew {
 		head = cmp.Or(in.head, &feedhistory.Document{})
@@ -345,7 +342,7 @@ func (c *publishCommand) load(w *command.World) (*input, error) {
 func (c *publishCommand) loadLines(text io.Reader, piped bool) (*input, error) {
 	loaded := &input{piped: piped}
 	about := &loaded.about
-	for r, err := range publish.Lines(io.TeeReader(text, about)) {
+	for r, err := range publish.Lines(text, about.see) {
 		if err != nil {
 			return nil, show.Failure(c.From, err)
 		}
@@ -355,17 +352,11 @@ func (c *publishCommand) loadLines(text io.Reader, piped bool) (*input, error) {
 		if about.Private = about.Private || r.Private; about.Private || c.IncludePrivate {
 			r.Redact()
 		}
-		if !r.Deleted.Deleted {
-			if err := loaded.add(r); err != nil {
-				return nil, show.Failure(c.From, err)
-			}
-		}
 		if r.Deleted.Deleted {
 			loaded.deleted = append(loaded.deleted, feedhistory.Tombstone{Ref: r.ID, When: r.Deleted.When})
+		} else if err := loaded.add(r); err != nil {
+			return nil, show.Failure(c.From, err)
 		}
-	}
-	if err := about.Close(); err != nil {
-		return nil, err
 	}
 	loaded.whole, loaded.cut = about.IsWhole(), about.CutShort()
 	if own := c.publisher().URL(); len(about.Feeds) > 0 {
@@ -665,11 +656,10 @@ func describe(f *mirror.Feed, private bool) *feedhistory.Document {
 // This file has the checks before publishing, which is permanent.
 
 // guard returns a function to refuse updates after which readers would show entries
-// again; nil if there is nothing to check.
-func (c *publishCommand) guard(p *publish.Publisher) (func(publish.Report) error, error) {
-	head, err := publishedHead(p.Output, c.name())
-	if err != nil || head == nil {
-		return nil, err
+// again, given the published head; nil if there is nothing to check.
+func (c *publishCommand) guard(p *publish.Publisher, head *feedhistory.Document) func(publish.Report) error {
+	if head == nil {
+		return nil
 	}
 	self, _ := head.Links.Rel("self")
 	moved := self.Href != "" && self.Href != p.URL()
@@ -677,7 +667,7 @@ func (c *publishCommand) guard(p *publish.Publisher) (func(publish.Report) error
 		c.was = self.Href
 	}
 	if c.Force {
-		return nil, nil
+		return nil
 	}
 	return func(u publish.Report) error {
 		switch again := u.Changed + min(u.New, u.Missing); {
@@ -689,7 +679,7 @@ func (c *publishCommand) guard(p *publish.Publisher) (func(publish.Report) error
 				"nothing is published: give the same --entry-id (and --base) as before, or --force if you mean it", terminal.Count(u.Renamed, "entry", "entries"))
 		}
 		return nil
-	}, nil
+	}
 }
 
 // siteURL returns the address of the website whose pages the entries are.
@@ -796,41 +786,13 @@ type provenance struct {
 	heads   map[string]*show.Head   // of the latter, by URL
 	Private bool                    // one of the feeds is private: its address, and those of its documents, may be secrets
 	Ended   bool                    // the last line is the one that ends the lines of --raw
-	rest    []byte                  // the part of the current line that has been written
 }
 
 var aboutFeed = regexp.MustCompile(`"type"\s*:\s*"(feed|gap|end)"|"head"\s*:`)
 
-// Write implements io.Writer. It looks for lines about feeds in the text, which another
-// reader reads at the same time.
-func (p *provenance) Write(text []byte) (int, error) {
-	n := len(text)
-	for {
-		line, rest, ok := bytes.Cut(text, []byte("\n"))
-		p.rest = append(p.rest, line...)
-		if !ok {
-			return n, nil
-		}
-		p.line()
-		text = rest
-	}
-}
-
-// Close implements io.Closer. It reads a last line that has no line break.
-func (p *provenance) Close() error {
-	if len(p.rest) > 0 {
-		p.line()
-	}
-	return nil
-}
-
-// line reads the complete line in rest, if it is about a feed or ends the lines.
-func (p *provenance) line() {
-	defer func() { p.rest = p.rest[:0] }()
-	if len(bytes.TrimSpace(p.rest)) > 0 {
-		p.Ended = false
-	}
-	if !aboutFeed.Match(p.rest) {
+// see reads a line, if it is about a feed or ends the lines.
+func (p *provenance) see(line []byte) {
+	if p.Ended = false; !aboutFeed.Match(line) {
 		return
 	}
 	var l struct {
@@ -842,7 +804,7 @@ func (p *provenance) line() {
 		Pending *mirror.Debt `json:"pending"` // in lines of earlier versions
 		Head    *show.Head   `json:"head"`
 	}
-	err := json.Unmarshal(p.rest, &l)
+	err := json.Unmarshal(line, &l)
 	p.Ended = err == nil && l.Type == "end"
 	if err != nil || l.Feed == "" {
 		return // nothing else reads the line either

@@ -135,7 +135,7 @@ func testFeed(t *testing.T, w *world) {
 	require.NoError(t, err)
 	require.Equal(t, before, after)
 
-	require.NoError(t, p.Correct(t.Context(), entry(t, "e2", noon.AddDate(1, 0, 0), "corrected")))
+	require.NoError(t, p.Append(t.Context(), entry(t, "e2", noon.AddDate(1, 0, 0), "corrected")))
 	require.NoError(t, p.Delete(t.Context(), "e3", noon.AddDate(1, 0, 1)))
 	want["e2"], want["e3"] = "corrected", "deleted"
 	w.requireTitles(want)
