@@ -360,14 +360,6 @@ func TestMisuse(t *testing.T) {
 	_, err := Parser{Limits: none}.Parse(strings.NewReader(`<feed xmlns="`+feedxml.Atom+`"><link href="http://example.org/"/><entry><id>1</id></entry></feed>`), "")
 	require.ErrorContains(t, err, "is negative")
 
-	log := make([]*Entry, 250)
-	closed, open := compose.Split{Size: -5}.Cut(log, 1)
-	require.Len(t, closed, 2)
-	require.Len(t, open, 50)
-	closed, open = compose.Split{Period: 99}.Cut([]*Entry{{}, {}}, 1)
-	require.Empty(t, closed)
-	require.Len(t, open, 2)
-
 	require.Empty(t, (&Entry{}).Title())
 	require.Nil(t, (&Entry{}).XML())
 	_, err = togofeed.Item(&Entry{})

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -163,7 +162,7 @@ func Archive(head *feedhistory.Document, entries []*feedhistory.Entry, at Links)
 // A Split says where to cut a log of entries into archives: after a number of
 // entries, or at the end of a period. The zero value means every 100 entries.
 type Split struct {
-	Size   int    // Size is the number of entries of an archive, if Period is zero. Zero means 100; a negative number is an error of a Publisher, and 100 elsewhere.
+	Size   int    // Size is the number of entries of an archive, if Period is zero. Zero means 100; a negative number is an error.
 	Period Period // Period is the period of an archive, by update times in UTC; zero means to use Size.
 }
 
@@ -180,50 +179,4 @@ const (
 // String returns "year", "month" or "day".
 func (p Period) String() string {
 	return [...]string{Year: "year", Month: "month", Day: "day", Day + 1: "unknown"}[min(p, Day+1)]
-}
-
-// A Chunk is the part of a log in one archive.
-type Chunk struct {
-	Name    string // the period, such as "2003/11", or the number, such as "1", if split by size
-	Entries []*feedhistory.Entry
-}
-
-// Cut cuts a log, oldest entry first, into the archives to close and the entries to
-// stay in the subscription document: less than a full archive, or the latest period.
-// Chunks by size are numbered from first.
-func (s Split) Cut(log []*feedhistory.Entry, first int) (closed []Chunk, open []*feedhistory.Entry) {
-	if s.Period != 0 {
-		return s.cutPeriods(log)
-	}
-	size := s.Size
-	if size <= 0 {
-		size = 100
-	}
-	for ; len(log) >= size; first++ {
-		closed = append(closed, Chunk{strconv.Itoa(first), log[:size:size]})
-		log = log[size:]
-	}
-	return closed, log
-}
-
-// cutPeriods cuts before each entry of a later period than the ones before it. An entry
-// older than the one before it stays in the same chunk.
-func (s Split) cutPeriods(log []*feedhistory.Entry) (closed []Chunk, open []*feedhistory.Entry) {
-	from, current := 0, ""
-	for i, e := range log {
-		name := s.Period.of(changed(e))
-		if name <= current {
-			continue
-		}
-		if i > from {
-			closed = append(closed, Chunk{current, log[from:i:i]})
-		}
-		from, current = i, name
-	}
-	return closed, log[from:]
-}
-
-// of returns the name of the period a time belongs to. Names sort like times.
-func (p Period) of(t time.Time) string {
-	return t.UTC().Format(map[Period]string{Year: "2006", Month: "2006/01", Day: "2006/01/02"}[p])
 }

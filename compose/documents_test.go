@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -56,15 +55,6 @@ func TestHistoryCoverage(t *testing.T) {
 	h, err = Merge(feedtest.Values(doc))
 	require.NoError(t, err)
 	require.Nil(t, compose.History(h).Coverage, "a window needs no words of ours")
-}
-
-// Archives by period are cut by the time of change: an edit goes into a new archive.
-func TestPeriodsGoByChange(t *testing.T) {
-	edited := &Entry{ID: "urn:1", Published: time.Date(2003, 1, 1, 0, 0, 0, 0, time.UTC), Updated: time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)}
-	newest := &Entry{ID: "urn:2", Published: time.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC)}
-	closed, _ := compose.Split{Period: compose.Year}.Cut([]*Entry{edited, newest}, 1)
-	require.Len(t, closed, 1)
-	require.Equal(t, "2020", closed[0].Name)
 }
 
 // What a PseudoEntry says (5005#23).

@@ -262,38 +262,3 @@ func linksOf(d *Document) string {
 	}
 	return strings.Join(links, " ")
 }
-
-func TestCut(t *testing.T) {
-	for _, tc := range []struct {
-		split compose.Split
-		n     int
-		want  string
-	}{
-		{compose.Split{Size: 10}, 9, " | 9 open"},
-		{compose.Split{Size: 10}, 10, "4:10 | 0 open"},
-		{compose.Split{Size: 10}, 25, "4:10 5:10 | 5 open"},
-		{compose.Split{}, 99, " | 99 open"},
-		{compose.Split{Period: compose.Month}, 0, " | 0 open"},
-		{compose.Split{Period: compose.Month}, 30, " | 30 open"},
-		{compose.Split{Period: compose.Month}, 65, "2003/11:30 2003/12:31 | 4 open"},
-		{compose.Split{Period: compose.Year}, 65, "2003:61 | 4 open"},
-		{compose.Split{Period: compose.Day}, 3, "2003/11/01:1 2003/11/02:1 | 1 open"},
-	} {
-		closed, open := tc.split.Cut(dailyLog(t, tc.n), 4)
-		var got []string
-		for _, c := range closed {
-			got = append(got, fmt.Sprintf("%s:%d", c.Name, len(c.Entries)))
-		}
-		require.Equal(t, tc.want, fmt.Sprintf("%s | %d open", strings.Join(got, " "), len(open)), "%+v of %d", tc.split, tc.n)
-	}
-}
-
-// An entry that is published late, with an older time, stays with those that were published around
-// it: closed archives stay closed.
-func TestCutKeepsOrder(t *testing.T) {
-	log := dailyLog(t, 40)
-	log = append(log, log[0], log[39])
-	closed, open := compose.Split{Period: compose.Month}.Cut(log, 1)
-	require.Len(t, closed, 1)
-	require.Len(t, open, 12)
-}

@@ -233,80 +233,57 @@ const (
 	mostBytes = 8 << 20
 )
 
-// cut cuts a log into archives to be closed and the items to stay open. The number of
-// archives so far decides the numbers of those split by size.
+// cut cuts a log into archives to be closed and the items to stay open: less than a full
+// archive, or the latest period. An item older than the ones before it stays in their period.
+// Archives too large for one document are divided. The number of archives so far decides the
+// numbers of those split by size.
 func (p *session) cut(log []item, archives int, now time.Time) (closed []part, open []item) {
-	chunks, rest := p.Split.Cut(standIns(log, now), archives+1)
-	for _, chunk := range chunks {
-		n := len(chunk.Entries)
-		closed = append(closed, portions(part{chunk.Name, log[:n:n]})...)
-		log = log[n:]
+	from, whole, bytes, period := 0, 0, 0, ""
+	end := func(i int) {
+		closed = append(closed, part{cmp.Or(period, strconv.Itoa(archives+len(closed)+1)), log[from:i:i]})
+		from, bytes = i, 0
 	}
-	if last := len(closed) - 1; p.Chronological && len(rest) == 0 && last >= 0 {
-		return p.number(closed[:last], archives), closed[last].items // the last part stays open, because the subscription document would be empty otherwise
-	}
-	if len(rest) == 0 {
-		return p.number(closed, archives), log
-	}
-	portion := portions(part{p.periodOf(log, now), log}) // more than one if the period is too large to wait for its end
-	last := len(portion) - 1
-	return p.number(append(closed, portion[:last]...), archives), portion[last].items
-}
-
-// number names the archives of a log split by size.
-func (p *Publisher) number(parts []part, archives int) []part {
-	if p.Split.Period == 0 {
-		for i := range parts {
-			parts[i].name = strconv.Itoa(archives + i + 1)
+	full := func(i int) bool { return p.Split.Period == 0 && i-whole == cmp.Or(p.Split.Size, 100) }
+	for i, at := range dates(log, now) {
+		next := at.UTC().Format(periods[p.Split.Period])
+		n := log[i].size()
+		isWhole := i > 0 && next > period || full(i)
+		if isWhole || i > from && (bytes+n > mostBytes || i-from >= mostItems) {
+			end(i)
 		}
+		if isWhole {
+			whole = i
+		}
+		period, bytes = max(period, next), bytes+n
 	}
-	return parts
+	if full(len(log)) && !p.Chronological { // whose subscription document is never empty
+		end(len(log))
+	}
+	return closed, log[from:]
 }
 
-// periodOf names the period of a log as if it had ended.
-func (p *Publisher) periodOf(log []item, now time.Time) string {
-	if p.Split.Period == 0 {
-		return ""
-	}
-	chunks, _ := p.Split.Cut(append(standIns(log, now), &feedhistory.Entry{Updated: endOfTime}), 1)
-	return chunks[0].Name
-}
+// periods are the layouts of the names of periods, which sort like times.
+var periods = map[compose.Period]string{compose.Year: "2006", compose.Month: "2006/01", compose.Day: "2006/01/02"}
 
-// standIns returns an entry for each item, for Split to count: deletions move into
-// archives as entries do. An item dated in the future counts with the time of the item
-// before it, or else of the first one after it with a past date: with its own time no
-// other period would ever end.
-func standIns(log []item, now time.Time) []*feedhistory.Entry {
-	at := now
+// dates returns the times by which items belong to periods. One dated in the future counts with
+// the time of the item before it, or else of the first one after it with a past date: with its
+// own time no other period would ever end.
+func dates(log []item, now time.Time) []time.Time {
+	last, all := now, make([]time.Time, len(log))
 	if i := slices.IndexFunc(log, func(it item) bool { return !it.change().After(now) }); i >= 0 {
-		at = log[i].change()
+		last = log[i].change()
 	}
-	entries := make([]*feedhistory.Entry, len(log))
 	for i, it := range log {
-		switch entries[i] = it.entry; {
-		case it.change().After(now):
-			entries[i] = &feedhistory.Entry{ID: it.id, Updated: at}
-			continue
-		case it.entry == nil:
-			entries[i] = &feedhistory.Entry{ID: it.id, Updated: it.time}
+		if at := it.change(); !at.After(now) {
+			last = at
 		}
-		at = it.change()
-	}
-	return entries
-}
-
-// portions divides a part too large for one document.
-func portions(whole part) (parts []part) {
-	from, size := 0, 0
-	for i, it := range whole.items {
-		n := it.size()
-		if i > from && (size+n > mostBytes || i-from >= mostItems) {
-			parts = append(parts, part{whole.name, whole.items[from:i:i]})
-			from, size = i, 0
+		if all[i] = last; last.IsZero() && it.entry != nil && it.entry.Source != nil {
+			s := it.entry.Source
+			all[i] = feedtime.First(s.Updated, s.Published, s.LastModified)
 		}
-		size += n
+		all[i] = feedtime.First(all[i], epoch)
 	}
-	return append(parts, part{whole.name, whole.items[from:]})
+	return all
 }
 
 // size returns the approximate size of an item in bytes.

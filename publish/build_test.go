@@ -460,3 +460,60 @@ func peakOf(f func()) (peak uint64) {
 	sampler.Wait()
 	return peak
 }
+
+// daily returns n items, one a day from November 2003 on.
+func daily(t *testing.T, n int) (log []item) {
+	for i := range n {
+		log = append(log, entryItem(entry(t, fmt.Sprint("urn:", i), time.Date(2003, 11, 1+i, 12, 0, 0, 0, time.UTC), "x")))
+	}
+	return log
+}
+
+func cutBy(split compose.Split, log []item) (closed []part, open []item) {
+	return (&session{Publisher: &Publisher{Split: split}}).cut(log, 3, time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+}
+
+func TestCut(t *testing.T) {
+	for _, tc := range []struct {
+		split compose.Split
+		n     int
+		want  string
+	}{
+		{compose.Split{Size: 10}, 9, " | 9 open"},
+		{compose.Split{Size: 10}, 10, "4:10 | 0 open"},
+		{compose.Split{Size: 10}, 25, "4:10 5:10 | 5 open"},
+		{compose.Split{}, 99, " | 99 open"},
+		{compose.Split{}, 250, "4:100 5:100 | 50 open"},
+		{compose.Split{Period: compose.Month}, 0, " | 0 open"},
+		{compose.Split{Period: compose.Month}, 30, " | 30 open"},
+		{compose.Split{Period: compose.Month}, 65, "2003/11:30 2003/12:31 | 4 open"},
+		{compose.Split{Period: compose.Year}, 65, "2003:61 | 4 open"},
+		{compose.Split{Period: compose.Day}, 3, "2003/11/01:1 2003/11/02:1 | 1 open"},
+		{compose.Split{Period: 99}, 65, " | 65 open"},
+	} {
+		closed, open := cutBy(tc.split, daily(t, tc.n))
+		var got []string
+		for _, c := range closed {
+			got = append(got, fmt.Sprintf("%s:%d", c.name, len(c.items)))
+		}
+		require.Equal(t, tc.want, fmt.Sprintf("%s | %d open", strings.Join(got, " "), len(open)), "%+v of %d", tc.split, tc.n)
+	}
+}
+
+// An entry that is published late, with an older time, stays with those that were published around
+// it: closed archives stay closed.
+func TestCutKeepsOrder(t *testing.T) {
+	log := daily(t, 40)
+	closed, open := cutBy(compose.Split{Period: compose.Month}, append(log, log[0], log[39]))
+	require.Len(t, closed, 1)
+	require.Len(t, open, 12)
+}
+
+// Archives by period are cut by the time of change: an edit goes into a new archive.
+func TestPeriodsGoByChange(t *testing.T) {
+	edited := &feedhistory.Entry{ID: "urn:1", Published: time.Date(2003, 1, 1, 0, 0, 0, 0, time.UTC), Updated: time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)}
+	newest := &feedhistory.Entry{ID: "urn:2", Published: time.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC)}
+	closed, _ := cutBy(compose.Split{Period: compose.Year}, []item{entryItem(edited), entryItem(newest)})
+	require.Len(t, closed, 1)
+	require.Equal(t, "2020", closed[0].name)
+}

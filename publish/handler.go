@@ -10,11 +10,13 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"mime"
 	"net/http"
 	"os"
 	"path"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -142,7 +144,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string) err
 	if err != nil {
 		return err
 	}
-	d.setHeader(w.Header())
+	maps.Copy(w.Header(), d.fields)
 	answer := serve.Document{Tag: d.tag, Modified: d.lastModified(), Content: content}
 	if d.compressible && h.Memory >= 0 {
 		answer.Gzip = func() (io.ReadSeeker, string, error) {
@@ -221,28 +223,13 @@ func (f *openFile) whole(read func(io.Reader) error) error {
 type documentHeader struct {
 	size         int64
 	modified     time.Time
-	found        time.Time // when the document was read
-	constant     bool      // whether the file can never change
-	kind         []string  // Content-Type
-	tag          string    // the ETag without quotes
-	cacheControl []string
-	links        []string
+	found        time.Time   // when the document was read
+	constant     bool        // whether the file can never change
+	tag          string      // the ETag without quotes
+	fields       http.Header // those that do not depend on the request; without spare capacity, so appending copies them
 	compressible bool
 	state        feedState // nil if the document is no subscription document
 }
-
-// setHeader sets the fields independent of the request. The lists have no spare
-// capacity, so appending to them copies them.
-func (d *documentHeader) setHeader(h http.Header) {
-	h["Content-Type"] = d.kind
-	h["Cache-Control"] = d.cacheControl
-	h["X-Content-Type-Options"] = nosniff
-	if d.links != nil {
-		h["Link"] = d.links
-	}
-}
-
-var nosniff = []string{"nosniff"}
 
 // settling is how soon after a change a file may change again without a
 // different time: the clocks of file systems tick in steps.
@@ -310,10 +297,10 @@ func (h *Handler) read(f *openFile) (*documentHeader, error) {
 	}
 	d.tag = serve.TagOfSum(hash.Sum(nil))
 	served, doc, whole := delivery(f.name, text.String(), h.MaxAge)
-	d.kind, d.cacheControl = []string{served.Type}, []string{served.CacheControl}
+	d.fields = http.Header{"Content-Type": {served.Type}, "Cache-Control": {served.CacheControl}, "X-Content-Type-Options": {"nosniff"}}
 	d.compressible = doc != nil || text.Len() > 0 && isTextType(served.Type)
 	if doc != nil {
-		d.links = linkFields(doc.Links)
+		linkFields(d.fields, doc.Links)
 	}
 	if whole && !doc.Archive && doc.Format != feedhistory.JSONFeed {
 		d.state = digestsOf(doc)
@@ -506,10 +493,11 @@ func isTextType(kind string) bool {
 		strings.Contains(kind, "javascript")
 }
 
-// linkFields returns the relations between a feed's documents as Link header
+// linkFields adds the relations between a feed's documents to a header as Link
 // fields (RFC 8288). Relative references stay relative, because they resolve
 // against the document's URL in both places.
-func linkFields(links feedhistory.Links) (fields []string) {
+func linkFields(h http.Header, links feedhistory.Links) {
+	var fields []string
 	for _, l := range links {
 		switch l.Rel {
 		case "current", "first", "last", "next",
@@ -519,7 +507,9 @@ func linkFields(links feedhistory.Links) (fields []string) {
 			}
 		}
 	}
-	return fields
+	if fields != nil {
+		h["Link"] = slices.Clip(fields)
+	}
 }
 
 // headerURL percent-encodes the characters forbidden between angle brackets: Atom has

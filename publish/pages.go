@@ -223,7 +223,7 @@ func (p *Pages) write(w http.ResponseWriter, r *http.Request, page *feedhistory.
 	}
 	header.Set("Content-Type", mediaType(format))
 	header.Set("X-Content-Type-Options", "nosniff")
-	header["Link"] = linkFields(page.Links)
+	linkFields(header, page.Links)
 	header.Set("Cache-Control", p.cacheControl())
 	serve.NewBody(b.Bytes()).Serve(w, r, http.StatusOK)
 }

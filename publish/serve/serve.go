@@ -69,8 +69,7 @@ func (d Document) Serve(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	h.Set("Etag", `"`+tag+`"`)
-	r, err := d.since(answer, r, tag)
-	if err != nil {
+	if err := d.since(answer, r, tag); err != nil {
 		clean(h)
 		return err
 	}
@@ -89,38 +88,36 @@ func (d Document) Serve(w http.ResponseWriter, r *http.Request) error {
 
 // combined returns a request with each condition in one field, because http.ServeContent
 // reads only the first, and without the Range of a HEAD request, for which none is defined.
+// Its header may be changed.
 func combined(r *http.Request) *http.Request {
-	changed := r
-	for _, name := range []string{"If-Match", "If-None-Match", "Range"} {
-		values := r.Header[name]
-		if name == "Range" && (len(values) == 0 || r.Method != http.MethodHead) || name != "Range" && len(values) < 2 {
-			continue
-		}
-		if changed == r {
-			changed = r.Clone(r.Context())
-		}
-		if changed.Header.Del(name); name != "Range" {
-			changed.Header.Set(name, strings.Join(values, ", "))
+	inner := *r
+	inner.Header = r.Header.Clone()
+	for _, name := range []string{"If-Match", "If-None-Match"} {
+		if values := inner.Header[name]; len(values) > 1 {
+			inner.Header.Set(name, strings.Join(values, ", "))
 		}
 	}
-	return changed
+	if r.Method == http.MethodHead {
+		inner.Header.Del("Range")
+	}
+	return &inner
 }
 
 // since turns the answer into one with only the entries the client lacks, if it asks for them
-// and they are known (RFC 3229 §10). It returns the request to be answered: its condition is
-// met then. All other conditions come first.
-func (d Document) since(w *response, r *http.Request, tag string) (*http.Request, error) {
+// and they are known (RFC 3229 §10). Then it removes the condition of the request, which is met.
+// All other conditions come first.
+func (d Document) since(w *response, r *http.Request, tag string) error {
 	get := r.Header.Get
-	if d.Since == nil || r.Method != http.MethodGet || !accepts(r.Header["A-Im"], "feed") || get("If-Match")+get("Range") != "" {
-		return r, nil
+	if d.Since == nil || r.Method != http.MethodGet || weights(r.Header["A-Im"])["feed"] == 0 || get("If-Match")+get("Range") != "" {
+		return nil
 	}
 	has := tagsOf(get("If-None-Match"))
 	if len(has) == 0 || slices.Contains(has, tag) || slices.Contains(has, "*") {
-		return r, nil
+		return nil
 	}
 	content, err := d.Since(has)
 	if content == nil || err != nil {
-		return r, err
+		return err
 	}
 	w.content, w.ok = content, http.StatusIMUsed
 	h := w.Header()
@@ -128,10 +125,9 @@ func (d Document) since(w *response, r *http.Request, tag string) (*http.Request
 	h.Set("Etag", `"`+d.Tag+`"`)
 	h.Set("Im", "feed")
 	h.Set("Cache-Control", "no-store, im") // others would take it for the whole document
-	r = r.Clone(r.Context())
 	r.Header.Del("If-None-Match")
 	r.Header.Del("If-Modified-Since")
-	return r, nil
+	return nil
 }
 
 // tagsOf returns the ETags of an If-None-Match, without quotes.
