@@ -499,7 +499,7 @@ func (w *Writer) rssItem(e *feedhistory.Entry, element feedxml.Element) {
 		if category.Label != "" && category.Label != category.Term {
 			w.b.Empty("atom:category", "term", category.Term, "scheme", category.Scheme, "label", category.Label)
 		}
-		w.b.With("category", category.Term, "domain", category.Scheme)
+		w.b.Element("category", category.Term, "domain", category.Scheme)
 	}
 	summary := e.Summary()
 	if summary.Body != "" {

@@ -205,7 +205,7 @@ func (p *Publisher) forms() []form { return []form{p.normalize, p.uncarried, p.e
 // elements the feed's format does not have, and with a title of RSS escaped once.
 func (p *Publisher) uncarried(e *feedhistory.Entry) (*feedhistory.Entry, error) {
 	normal, err := p.normalize(e)
-	if err != nil || p.format() == feedhistory.RSS && formatOf(e) == feedhistory.RSS {
+	if err != nil || p.format() == feedhistory.RSS && sourceOf(e).Format == feedhistory.RSS {
 		return normal, err
 	}
 	space, names := feedxml.RSS2, []string{"comments", "source"}
@@ -248,8 +248,8 @@ func (p *Publisher) permanent(e *feedhistory.Entry, verbatim bool) (*feedhistory
 	}
 	given := e
 	if e != nil && !p.isNormal(e) {
-		if baseOf(e) == "" {
-			e = reread(written(e, formatOf(e), true), p.URL())
+		if sourceOf(e).URL == "" {
+			e = reread(written(e, sourceOf(e).Format, true), p.URL())
 		}
 		if e != nil && !p.isNormal(e) {
 			e = reread(written(e, format, true), "")
@@ -268,7 +268,7 @@ func (p *Publisher) permanent(e *feedhistory.Entry, verbatim bool) (*feedhistory
 // as valid as it was given, and with the references in a title of RSS.
 func (p *Publisher) earlier(e *feedhistory.Entry) (*feedhistory.Entry, error) {
 	normal, err := p.permanent(e, true)
-	if err != nil || formatOf(e) != feedhistory.RSS || p.format() != feedhistory.Atom {
+	if err != nil || sourceOf(e).Format != feedhistory.RSS || p.format() != feedhistory.Atom {
 		return normal, err
 	}
 	title := ""
@@ -287,10 +287,7 @@ func (p *Publisher) earlier(e *feedhistory.Entry) (*feedhistory.Entry, error) {
 // repaired returns a normal entry, valid: itself, if it is. It returns nil if
 // that fails.
 func (p *Publisher) repaired(e *feedhistory.Entry) *feedhistory.Entry {
-	unsigned, source := *e, feedhistory.Document{}
-	if e.Source != nil {
-		source = *e.Source
-	}
+	unsigned, source := *e, *sourceOf(e)
 	source.Authors = nil // the feed's authors need not be written on the entry
 	unsigned.Source = &source
 	text := written(&unsigned, p.format(), false)
@@ -343,10 +340,10 @@ func unsign(doc *feedhistory.Document) {
 // stays as it is.
 func (p *Publisher) identified(e *feedhistory.Entry) *feedhistory.Entry {
 	way := feedhistory.RSS
-	if formatOf(e) == feedhistory.RSS {
+	if sourceOf(e).Format == feedhistory.RSS {
 		way = feedhistory.Atom
 	}
-	base := cmp.Or(baseOf(e), p.URL())
+	base := cmp.Or(sourceOf(e).URL, p.URL())
 	there := reread(written(e, way, true), base)
 	if there == nil {
 		return nil
@@ -357,23 +354,14 @@ func (p *Publisher) identified(e *feedhistory.Entry) *feedhistory.Entry {
 	return reread(written(there, p.format(), true), base)
 }
 
-func baseOf(e *feedhistory.Entry) string {
-	if e.Source == nil {
-		return ""
-	}
-	return e.Source.URL
-}
-
-func formatOf(e *feedhistory.Entry) feedhistory.Format {
-	if e.Source == nil {
-		return ""
-	}
-	return e.Source.Format
+// sourceOf returns the head of an entry's document; a zero one if there is none.
+func sourceOf(e *feedhistory.Entry) *feedhistory.Document {
+	return cmp.Or(e.Source, new(feedhistory.Document))
 }
 
 // isNormal reports whether an entry can be written as it is.
 func (p *Publisher) isNormal(e *feedhistory.Entry) bool {
-	if formatOf(e) != p.format() {
+	if sourceOf(e).Format != p.format() {
 		return false
 	}
 	text := string(e.XML())

@@ -277,8 +277,8 @@ func dates(log []item, now time.Time) []time.Time {
 		if at := it.change(); !at.After(now) {
 			last = at
 		}
-		if all[i] = last; last.IsZero() && it.entry != nil && it.entry.Source != nil {
-			s := it.entry.Source
+		if all[i] = last; last.IsZero() && it.entry != nil {
+			s := sourceOf(it.entry)
 			all[i] = feedtime.First(s.Updated, s.Published, s.LastModified)
 		}
 		all[i] = feedtime.First(all[i], epoch)

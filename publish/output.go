@@ -102,10 +102,11 @@ func (d Dir) Put(ctx context.Context, name string, data []byte) error {
 		return err
 	}
 	temp := filepath.Join(dir, "."+base+tempSuffix)
-	if err := writeDurably(temp, data); err != nil {
-		return errors.Join(err, removeIfThere(temp))
+	err := writeDurably(temp, data)
+	if err == nil {
+		err = os.Rename(temp, path)
 	}
-	if err := os.Rename(temp, path); err != nil {
+	if err != nil {
 		return errors.Join(err, removeIfThere(temp))
 	}
 	return syncDir(dir)

@@ -95,14 +95,19 @@ type Handler struct {
 	// logged already. Nil means plain text.
 	Fail func(w http.ResponseWriter, r *http.Request, err error)
 
-	once   sync.Once
-	mux    *http.ServeMux
-	path   string       // the path of Base, with a final slash
-	store  mirror.Store // the visible feeds
-	names  directory
-	chains *chains
-	slots  chan struct{} // taken by the answers being made
-	jobs   sync.Map      // of *job, the long tasks at work, by key
+	once  sync.Once
+	mux   *http.ServeMux
+	path  string       // the path of Base, with a final slash
+	store mirror.Store // the visible feeds
+	names directory
+	all   directory // the feeds of the Store, private ones included
+	out   *sharedOutput
+	parts []publish.Output            // of out
+	files http.Handler                // serves out
+	dirs  serve.Cache[string, string] // the names of directories, by the URLs of feeds
+	locks sync.Map                    // of *sync.Mutex, one for each name
+	slots chan struct{}               // taken by the answers being made
+	jobs  sync.Map                    // of *job, the long tasks at work, by key
 
 	sizes      serve.Cache[string, int64]        // of the documents made so far, by tag
 	sizedFeeds serve.Cache[string, sizedEntries] // by tag
@@ -186,6 +191,9 @@ func (h *Handler) setUp() {
 	if h.Logger == nil {
 		h.Logger = slog.New(slog.DiscardHandler)
 	}
+	if h.Fail == nil {
+		h.Fail = failPlainly
+	}
 	h.store = h.Store
 	if !h.Private {
 		h.store = mirror.Public(h.Store)
@@ -194,7 +202,7 @@ func (h *Handler) setUp() {
 		h.path = u.Path
 	}
 	h.names.store = h.store
-	h.chains = newChains(h)
+	h.setUpOutputs()
 	h.slots = make(chan struct{}, mostStreams)
 	h.sizedFeeds.Half, h.orders.Half, h.places.Half = mostSized, mostOrders, mostOrders
 	h.mux = http.NewServeMux()
@@ -291,11 +299,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case !refused && !errors.Is(err, mirror.ErrNotFound):
 		h.Logger.ErrorContext(r.Context(), "a document cannot be served", "path", r.URL.Path, "err", err)
 	}
-	if h.Fail != nil {
-		h.Fail(w, r, err)
-		return
-	}
-	failPlainly(w, r, err)
+	h.Fail(w, r, err)
 }
 
 // failPlainly answers a request with an error as plain text.
@@ -507,19 +511,19 @@ func (h *Handler) Name(ctx context.Context, feed string) (string, error) {
 	if err := h.ready(); err != nil {
 		return "", err
 	}
-	if name, ok := h.chains.names.Get(feed); ok {
+	if name, ok := h.dirs.Get(feed); ok {
 		return name, nil
 	}
 	owns, err := h.names.owns(ctx, feed)
 	if err != nil {
 		return "", err
 	}
-	h.chains.all.add(feed)
+	h.all.add(feed)
 	name := Name(feed)
-	if old := oldName(feed); owns && (h.chains.isPublished(old, feedhistory.Atom) || h.chains.isPublished(old, feedhistory.RSS)) {
+	if old := oldName(feed); owns && (h.isPublished(old, feedhistory.Atom) || h.isPublished(old, feedhistory.RSS)) {
 		name = old
 	}
-	h.chains.names.Put(feed, name)
+	h.dirs.Put(feed, name)
 	return name, nil
 }
 
@@ -532,7 +536,14 @@ func (h *Handler) Remove(ctx context.Context, feed string) error {
 	if err := h.store.Remove(ctx, feed); err != nil && !errors.Is(err, mirror.ErrNotFound) {
 		return err
 	}
-	return h.chains.remove(ctx, feed, name)
+	defer h.lock(name)()
+	defer h.dirs.Drop(feed)
+	for _, out := range h.parts {
+		if _, err := removeAll(ctx, out, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Forget removes the documents of feeds from an Output, whatever the Base of their
@@ -621,7 +632,7 @@ func (h *Handler) Prepare(ctx context.Context, url string, large int64) error {
 	}
 	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
 		first := format == feedhistory.Atom && feed.Entries >= large
-		if first || h.chains.isPublished(name, format) {
+		if first || h.isPublished(name, format) {
 			err = errors.Join(err, h.update(ctx, feed, name, format, 0))
 		}
 	}

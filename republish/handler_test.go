@@ -345,24 +345,24 @@ func TestRepublishedAfterRestart(t *testing.T) {
 	require.Equal(t, before, archivesIn(w.t, w.Handler, feed))
 
 	// If the beginning was cut short, it begins again, with the same names.
-	require.NoError(t, subOutput{w.chains.out, Name(feed)}.Remove(t.Context(), ".index.atom.json"))
+	require.NoError(t, subOutput{w.out, Name(feed)}.Remove(t.Context(), ".index.atom.json"))
 	w.requireSame(page, feed)
 	require.Equal(t, before, archivesIn(w.t, w.Handler, feed))
 
 	// What was published but not recorded is not published again.
 	w.write(2015, 2016)
 	w.poll(feed)
-	noted, err := fs.ReadFile(w.chains.out, Name(feed)+"/.index.atom.json")
+	noted, err := fs.ReadFile(w.out, Name(feed)+"/.index.atom.json")
 	require.NoError(t, err)
 	_, index, _ = w.get(page + "/index.atom")
-	require.NoError(t, subOutput{w.chains.out, Name(feed)}.Put(t.Context(), ".index.atom.json", noted))
+	require.NoError(t, subOutput{w.out, Name(feed)}.Put(t.Context(), ".index.atom.json", noted))
 	_, again, _ := w.get(page + "/index.atom")
 	require.Equal(t, index, again)
 
 	require.NoError(t, w.Remove(t.Context(), feed))
 	status, _, _ := w.get(page + "/index.atom")
 	require.Equal(t, http.StatusNotFound, status)
-	left, _ := fs.Glob(w.chains.out, Name(feed)+"/*/*")
+	left, _ := fs.Glob(w.out, Name(feed)+"/*/*")
 	require.Empty(t, left)
 }
 
@@ -483,7 +483,7 @@ func TestRepublishedThoughNobodyWaits(t *testing.T) {
 	s := &Handler{Store: impatientStore{w.Store, cancel}}
 	_, _, _ = answer(s, getRequest(ctx, page+"/index.atom"))
 	require.Error(t, ctx.Err())
-	require.Eventually(t, func() bool { return s.chains.isPublished(Name(w.feedURL("/tides.atom")), feedhistory.Atom) }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return s.isPublished(Name(w.feedURL("/tides.atom")), feedhistory.Atom) }, time.Minute, time.Millisecond)
 }
 
 // A slowStore needs some time for entries, and counts how often it is asked for them.
@@ -643,10 +643,10 @@ func TestOldNames(t *testing.T) {
 	require.Equal(t, "/feeds/"+Name(feed), page)
 	_, err := w.Feed(t.Context(), "none")
 	require.ErrorIs(t, err, mirror.ErrNotFound)
-	w.chains.names.Put(feed, oldName(feed)) // as earlier servers did
+	w.dirs.Put(feed, oldName(feed)) // as earlier servers did
 	before, _ := w.fetched(old + "/index.atom")
 	require.Equal(t, w.mirrored(feed), before)
-	archives, err := fs.Glob(w.chains.out, oldName(feed)+"/index/*")
+	archives, err := fs.Glob(w.out, oldName(feed)+"/index/*")
 	require.NoError(t, err)
 	require.NotEmpty(t, archives)
 
@@ -674,7 +674,7 @@ func TestOldNames(t *testing.T) {
 	// A feed that is removed and added again begins again.
 	h = &Handler{Store: w.Store, Base: w.Base, Output: dir}
 	require.NoError(t, h.Remove(t.Context(), feed))
-	left, _ := fs.Glob(h.chains.out, oldName(feed)+"/*/*")
+	left, _ := fs.Glob(h.out, oldName(feed)+"/*/*")
 	require.Empty(t, left)
 }
 
@@ -902,11 +902,11 @@ func TestRepublishedModel(t *testing.T) {
 // archivesIn returns the archives that a server has published of a feed,
 // without next-archive.
 func archivesIn(t require.TestingT, s *Handler, feed string) map[string]string {
-	names, err := fs.Glob(s.chains.out, Name(feed)+"/index/*")
+	names, err := fs.Glob(s.out, Name(feed)+"/index/*")
 	require.NoError(t, err)
 	all := map[string]string{}
 	for _, name := range names {
-		data, err := fs.ReadFile(s.chains.out, name)
+		data, err := fs.ReadFile(s.out, name)
 		require.NoError(t, err)
 		lines := slices.DeleteFunc(slices.Collect(strings.Lines(string(data))), func(line string) bool {
 			return strings.Contains(line, `rel="next-archive"`)

@@ -22,34 +22,21 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
-	"github.com/feedhistory/feedhistory/publish/serve"
 )
 
-// chains are the archived feeds as which feeds are published when somebody requests them.
-type chains struct {
-	all   *directory // the feeds of the store, private ones included
-	out   *sharedOutput
-	parts []publish.Output            // of out
-	files http.Handler                // serves out
-	names serve.Cache[string, string] // the names of directories, by the URLs of feeds
-	locks sync.Map                    // of *sync.Mutex, one for each name
-}
-
-func newChains(h *Handler) *chains {
+// setUpOutputs prepares to publish archived feeds.
+func (h *Handler) setUpOutputs() {
 	sum := sha256.Sum256([]byte(h.base()))
 	base := hex.EncodeToString(sum[:4]) // URLs are permanent, and contain Base
-	all := &directory{store: h.Store}
-	divided := &dividedOutput{Output: subOutput{orMemory(h.Output), base}, isPrivate: all.isPrivate}
-	parts := []publish.Output{divided.Output}
+	h.all.store = h.Store
+	divided := &dividedOutput{Output: subOutput{orMemory(h.Output), base}, isPrivate: h.all.isPrivate}
+	h.parts = []publish.Output{divided.Output}
 	if h.Private {
 		divided.private = subOutput{orMemory(h.PrivateOutput), base}
-		parts = append(parts, divided.private)
+		h.parts = append(h.parts, divided.private)
 	}
-	out := &sharedOutput{Output: divided}
-	return &chains{
-		all: all, out: out, parts: parts,
-		files: http.StripPrefix("/feeds", &publish.Handler{FS: out, MaxAge: time.Minute, Logger: h.Logger}),
-	}
+	h.out = &sharedOutput{Output: divided}
+	h.files = http.StripPrefix("/feeds", &publish.Handler{FS: h.out, MaxAge: time.Minute, Logger: h.Logger})
 }
 
 func orMemory(out publish.Output) publish.Output {
@@ -72,8 +59,8 @@ func (d *directory) isPrivate(name string, written bool) (bool, error) {
 }
 
 // lock makes the caller the only one with the lock of a name.
-func (c *chains) lock(name string) (unlock func()) {
-	m, _ := c.locks.LoadOrStore(name, new(sync.Mutex))
+func (h *Handler) lock(name string) (unlock func()) {
+	m, _ := h.locks.LoadOrStore(name, new(sync.Mutex))
 	m.(*sync.Mutex).Lock()
 	return m.(*sync.Mutex).Unlock
 }
@@ -108,24 +95,12 @@ func (s *sharedOutput) Lock(ctx context.Context) (unlock func() error, err error
 	}, nil
 }
 
-// remove removes everything published of a feed under a name.
-func (c *chains) remove(ctx context.Context, feed, name string) error {
-	defer c.lock(name)()
-	defer c.names.Drop(feed)
-	for _, out := range c.parts {
-		if _, err := removeAll(ctx, out, name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // serveIndex answers with the subscription document of a feed, up to date.
 func (h *Handler) serveIndex(w http.ResponseWriter, r *http.Request, asked request) error {
 	if err := h.update(r.Context(), asked.feed, asked.name, asked.format, patience); err != nil {
 		return err
 	}
-	if _, err := fs.Stat(h.chains.out, asked.name+"/"+indexName(asked.format)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := fs.Stat(h.out, asked.name+"/"+indexName(asked.format)); errors.Is(err, fs.ErrNotExist) {
 		return h.serveEmpty(w, r, asked)
 	}
 	h.serveArchive(w, r)
@@ -149,14 +124,14 @@ func (h *Handler) serveEmpty(w http.ResponseWriter, r *http.Request, asked reque
 // begin with the oldest entry. After a time of waiting, the last published documents do.
 func (h *Handler) update(ctx context.Context, feed *mirror.Feed, name string, format feedhistory.Format, wait time.Duration) error {
 	for joined := true; joined; { // an update that had begun may lack the latest changes
-		done, err := readRecord(subOutput{h.chains.out, name}, format)
+		done, err := readRecord(subOutput{h.out, name}, format)
 		if err == nil && done.Version == feed.Commits {
 			return nil
 		}
 		_, joined, err = share(ctx, h, wait, name+"/"+indexName(format), func(ctx context.Context) (none struct{}, err error) {
 			return none, h.bringUp(ctx, feed.URL, name, format)
 		})
-		if _, refused := errors.AsType[*Error](err); refused && h.chains.isPublished(name, format) {
+		if _, refused := errors.AsType[*Error](err); refused && h.isPublished(name, format) {
 			return nil // until the poll, the update, or another server's has ended
 		}
 		if err != nil {
@@ -168,7 +143,7 @@ func (h *Handler) update(ctx context.Context, feed *mirror.Feed, name string, fo
 
 // bringUp publishes the changes of a feed.
 func (h *Handler) bringUp(ctx context.Context, url, name string, format feedhistory.Format) error {
-	defer h.chains.lock(name)()
+	defer h.lock(name)()
 	if h.isBusy(url) {
 		return &Error{http.StatusServiceUnavailable, "this feed is being read", "Try again later; its page shows the progress."}
 	}
@@ -189,15 +164,15 @@ func (h *Handler) bringUp(ctx context.Context, url, name string, format feedhist
 	return nil
 }
 
-func (c *chains) isPublished(name string, format feedhistory.Format) bool {
-	_, err := readRecord(subOutput{c.out, name}, format)
+func (h *Handler) isPublished(name string, format feedhistory.Format) bool {
+	_, err := readRecord(subOutput{h.out, name}, format)
 	return err == nil
 }
 
 // serveArchive answers with a published document.
 func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", documentPolicy)
-	h.chains.files.ServeHTTP(w, r)
+	h.files.ServeHTTP(w, r)
 }
 
 // A publication is a feed being published in one format.
@@ -219,7 +194,7 @@ func (h *Handler) publication(feed *mirror.Feed, name string, format feedhistory
 	keeps := func(file string) bool { return file == index || file == "."+index+".next" } // a Publisher's note about it, too
 	return &publication{
 		request: request{feed, name, format}, h: h, make: m,
-		out: publish.Overlay{Output: subOutput{h.chains.out, name}, Keeps: keeps},
+		out: publish.Overlay{Output: subOutput{h.out, name}, Keeps: keeps},
 	}, nil
 }
 

@@ -708,12 +708,12 @@ func orderName(asof int64) string { return ".order-" + strconv.FormatInt(asof, 1
 
 // frozen returns the order of a feed at a version, and stores it.
 func (h *Handler) frozen(ctx context.Context, name string, asof int64, list []place) (f frozenOrder, err error) {
-	defer h.chains.lock(name + " orders")()
+	defer h.lock(name + " orders")()
 	key := name + "\n" + strconv.FormatInt(asof, 10)
 	if f, ok := h.orders.Get(key); ok {
 		return f, nil
 	}
-	out := subOutput{h.chains.out, name}
+	out := subOutput{h.out, name}
 	data, err := fs.ReadFile(out, orderName(asof))
 	switch {
 	case err == nil:

@@ -2,7 +2,6 @@ package feedtime
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -78,18 +77,10 @@ func (a Additions) String() string {
 // ParseAdditions reads the text that String returns.
 func ParseAdditions(text string) (a Additions, err error) {
 	for part := range strings.SplitSeq(text, ",") {
-		update, rest, _ := strings.Cut(part, "@")
-		at, entries, _ := strings.Cut(rest, ":")
 		var one Addition
 		var seconds int64
-		if one.Update, err = strconv.ParseInt(update, 10, 64); err != nil {
-			return nil, err
-		}
-		if seconds, err = strconv.ParseInt(at, 10, 64); err != nil {
-			return nil, err
-		}
-		if one.Entries, err = strconv.Atoi(entries); err != nil || one.Entries < 0 {
-			return nil, fmt.Errorf("not a number of entries: %q", entries)
+		if _, err := fmt.Sscanf(part, "%d@%d:%d", &one.Update, &seconds, &one.Entries); err != nil || one.Entries < 0 {
+			return nil, fmt.Errorf("not a number of entries: %q", part)
 		}
 		one.At = time.Unix(seconds, 0).UTC()
 		a = append(a, one)

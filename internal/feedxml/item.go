@@ -97,7 +97,7 @@ func (i *Item) readJSON(e Element) {
 // JSONElement returns the element by which other formats carry members of a JSON Feed.
 func JSONElement(object string) string {
 	var w Markup
-	w.With("json", object, "xmlns", JSONMembers)
+	w.Element("json", object, "xmlns", JSONMembers)
 	return strings.TrimSuffix(w.String(), "\n")
 }
 

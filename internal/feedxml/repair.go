@@ -648,7 +648,7 @@ func (r *reviser) generator() (repaired string, valid bool) {
 		return "", false
 	}
 	return r.unless(valid, func(w *Markup) {
-		w.With("generator", name, "uri", iri.Writable(cmp.Or(uri, url)), "version", version)
+		w.Element("generator", name, "uri", iri.Writable(cmp.Or(uri, url)), "version", version)
 	})
 }
 
@@ -797,7 +797,7 @@ func (r *reviser) rssCategory() (repaired string, valid bool) {
 	if text == "" {
 		return "", false
 	}
-	return r.unless(!r.Nested(), func(w *Markup) { w.With("category", text, "domain", domain) })
+	return r.unless(!r.Nested(), func(w *Markup) { w.Element("category", text, "domain", domain) })
 }
 
 // rssURL repairs an element that has a URL: it becomes an absolute URI.
@@ -910,7 +910,7 @@ func (r *reviser) rssSource() (repaired string, valid bool) {
 	case url == "" || uri == "":
 		return r.rssWritten(`dc:source xmlns:dc="`+DC+`"`, text), false
 	default:
-		return r.unless(uri == url && !r.Nested(), func(w *Markup) { w.With("source", text, "url", uri) })
+		return r.unless(uri == url && !r.Nested(), func(w *Markup) { w.Element("source", text, "url", uri) })
 	}
 }
 

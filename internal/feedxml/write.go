@@ -14,9 +14,10 @@ import (
 // A Markup is XML being written, an element a line.
 type Markup struct{ strings.Builder }
 
-// Element writes an element with text. Attributes may follow the name.
-func (m *Markup) Element(name, text string) {
-	m.WriteString("<" + name + ">")
+// Element writes an element with text. Attributes may follow the name, and are as in Open.
+func (m *Markup) Element(name, text string, attrs ...string) {
+	m.Open(name, attrs...)
+	m.WriteByte('>')
 	xmlscan.WriteText(&m.Builder, text)
 	tag, _, _ := strings.Cut(name, " ")
 	m.WriteString("</" + tag + ">\n")
@@ -46,14 +47,6 @@ func (m *Markup) Open(name string, attrs ...string) {
 			xmlscan.WriteAttr(&m.Builder, attrs[i], attrs[i+1])
 		}
 	}
-}
-
-// With writes an element with text and attributes, which are as in Open.
-func (m *Markup) With(name, text string, attrs ...string) {
-	m.Open(name, attrs...)
-	m.WriteByte('>')
-	xmlscan.WriteText(&m.Builder, text)
-	m.WriteString("</" + name + ">\n")
 }
 
 // A Link is a link of Atom, with the attributes it may have.

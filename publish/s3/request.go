@@ -146,8 +146,12 @@ func (o *Output) remove(ctx context.Context, key, etag string, within time.Durat
 	}
 	for try := range time.Duration(3) {
 		var status int
-		if status, err = o.send(ctx, u.String(), header); err == nil && status < http.StatusInternalServerError {
-			return o.refusal("delete", key, status)
+		switch status, err = o.send(ctx, u.String(), header); {
+		case err != nil || status >= http.StatusInternalServerError:
+		case status < http.StatusMultipleChoices, status == http.StatusNotFound:
+			return nil
+		default:
+			return o.failure("delete", key, minio.ErrorResponse{StatusCode: status, Code: http.StatusText(status), Message: "the store refuses the request"})
 		}
 		select {
 		case <-time.After((try + 1) * 100 * time.Millisecond):
@@ -172,20 +176,6 @@ func (o *Output) send(ctx context.Context, address string, header http.Header) (
 		return 0, err
 	}
 	return resp.StatusCode, resp.Body.Close()
-}
-
-// refusal returns the error for a status.
-func (o *Output) refusal(op, key string, status int) error {
-	e := &Error{Op: op, Bucket: o.Bucket, Key: key, Status: status, Err: errors.New("the store refuses the request")}
-	switch {
-	case status < http.StatusMultipleChoices, status == http.StatusNotFound:
-		return nil
-	case status == http.StatusPreconditionFailed || status == http.StatusConflict:
-		e.Err = errCondition
-	case status == http.StatusForbidden || status == http.StatusUnauthorized:
-		e.Err = ErrCredentials
-	}
-	return e
 }
 
 // verify reads a document back, and returns an error naming the difference: readers
