@@ -8,6 +8,7 @@ require (
 	github.com/BurntSushi/toml v1.6.0
 	github.com/alecthomas/kong v1.17.0
 	github.com/creack/pty v1.1.24
+	github.com/dustin/go-humanize v1.1.0
 	github.com/emersion/go-message v0.18.2
 	github.com/feedhistory/feedhistory v0.2.0
 	github.com/feedhistory/feedhistory/backfill/sitemap v0.2.0
@@ -73,7 +74,6 @@ require (
 	code.dny.dev/ssrf v0.3.0 // indirect
 	github.com/chromedp/cdproto v0.159.1
 	github.com/chromedp/chromedp v0.22.1
-	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/feedhistory/feedhistory/fleet v0.2.0
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect

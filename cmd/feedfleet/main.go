@@ -9,18 +9,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
 	"syscall"
-	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
-	"github.com/feedhistory/feedhistory/cmd/internal/readers"
 	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/fleet"
@@ -34,7 +31,8 @@ Exit status: 0 done, 1 failed, 2 wrong usage.`
 
 // A commandLine is the whole command line.
 type commandLine struct {
-	globals
+	command.NetworkFlags
+	command.Globals
 
 	Work        workCommand        `cmd:"" help:"Run a worker."`
 	Subscribe   subscribeCommand   `cmd:"" help:"Have the workers mirror feeds."`
@@ -42,36 +40,11 @@ type commandLine struct {
 	Status      statusCommand      `cmd:"" help:"Show the state of the workers' feeds."`
 }
 
-// The globals are the flags common to all verbs, except for the database.
-type globals struct {
-	AllowPrivate bool             `help:"Allow requests to loopback and private addresses."`
-	UserAgent    string           `placeholder:"NAME" help:"User-Agent to send to servers (default: ${agent})."`
-	Pace         time.Duration    `default:"0s" least:"0s" placeholder:"TIME" help:"Minimum time between requests to one host, such as 500ms."`
-	Verbose      bool             `short:"v" help:"Log each request on standard error."`
-	Quiet        bool             `short:"q" help:"Print only errors on standard error."`
-	Version      kong.VersionFlag `help:"Print the version."`
-}
-
-// Validate refuses values of any verb's flags that are too small.
-func (g *globals) Validate(call *kong.Context) error { return terminal.CheckLeast(call) }
-
 // client returns the Client the flags ask for.
-func (g *globals) client(stderr io.Writer) *feedhistory.Client {
-	c := &feedhistory.Client{
-		UserAgent: g.UserAgent, Pace: g.Pace,
-		Budget:       feedhistory.Budget{Documents: slicedDocuments},
-		AllowPrivate: g.AllowPrivate, PerHost: 1,
-	}
-	if g.Verbose {
-		c.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	}
+func client(w *command.World) *feedhistory.Client {
+	c := w.Client(w.Stderr)
+	c.Budget, c.PerHost = feedhistory.Budget{Documents: slicedDocuments}, 1
 	return c
-}
-
-// A world is the environment of a verb.
-type world struct {
-	*globals
-	*command.World
 }
 
 func main() {
@@ -83,24 +56,16 @@ func main() {
 // run is the command; it returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var line commandLine
-	w := &world{&line.globals, &command.World{
-		Ctx: ctx, Stdin: stdin, Stdout: stdout, Voice: terminal.Voice{Command: "feedfleet", Stderr: stderr, Silent: &line.Quiet},
-	}}
-	ended := -1 // the status asked for by --help or --version
-	parser := kong.Must(&line,
-		kong.Name("feedfleet"), kong.Description(description),
-		kong.Vars{"version": terminal.Version("feedfleet"), "agent": "feedhistory/" + feedhistory.Version},
-		kong.Writers(stdout, stderr), kong.Exit(func(status int) { ended = status }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: terminal.Columns}),
-	)
-	call, err := parser.Parse(terminal.AsFlags(args))
-	if ended >= 0 {
-		return ended
+	w := command.NewWorld(ctx, "feedfleet", &line.Globals, stdin, stdout, stderr)
+	w.NetworkFlags = &line.NetworkFlags
+	call, err := w.Parse(&line, args, kong.Description(description))
+	if err == nil {
+		err = w.Prepare()
 	}
-	if err != nil {
-		return w.Misused(err, call)
+	if err == nil {
+		err = call.Run(w)
 	}
-	if status := w.Status(call.Run(w), call); status <= terminal.ExitUsage {
+	if status := w.Status(err, call); status <= terminal.ExitUsage {
 		return status
 	}
 	return terminal.ExitFailed // an interrupt is a failure, too
@@ -123,7 +88,7 @@ func (d *sharedDatabase) Validate() error {
 func (d *sharedDatabase) location() *database.Location { return &database.Location{DB: d.DB} }
 
 // open opens the database.
-func (d *sharedDatabase) open(w *world) (*fleet.Database, error) {
+func (d *sharedDatabase) open(w *command.World) (*fleet.Database, error) {
 	db, err := fleet.Open(w.Ctx, d.DB)
 	return db, d.failure(err)
 }
@@ -151,7 +116,7 @@ func (c *subscribeCommand) Help() string {
 }
 
 // Run subscribes to the feeds.
-func (c *subscribeCommand) Run(w *world) error {
+func (c *subscribeCommand) Run(w *command.World) error {
 	given, err := c.given(w)
 	if err != nil {
 		return err
@@ -174,22 +139,22 @@ func (c *subscribeCommand) Run(w *world) error {
 }
 
 // given returns the addresses of the arguments and the lists.
-func (c *subscribeCommand) given(w *world) (urls []string, err error) {
+func (c *subscribeCommand) given(w *command.World) (urls []string, err error) {
 	for _, url := range c.URLs {
 		url = terminal.WebAddress(url)
 		if err := fleet.CheckURL(url); err != nil {
 			return nil, terminal.UsageError(err.Error())
 		}
-		feed, err := w.feedAt(url)
+		feed, err := feedAt(w, url)
 		if err != nil {
 			return nil, err
 		}
 		urls = append(urls, feed)
 	}
 	for _, file := range c.OPML {
-		feeds, err := w.subscriptions(file)
+		feeds, err := database.Subscriptions(w, file)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
+			return nil, show.Failure(file, err)
 		}
 		for _, feed := range feeds {
 			if err := fleet.CheckURL(feed.URL); err != nil {
@@ -207,8 +172,8 @@ func (c *subscribeCommand) given(w *world) (urls []string, err error) {
 
 // feedAt returns the feed named by a web page. If the address is a feed's, or does not
 // answer now, it returns the address itself.
-func (w *world) feedAt(url string) (string, error) {
-	feeds, err := w.client(w.Stderr).Discover(w.Ctx, url)
+func feedAt(w *command.World, url string) (string, error) {
+	feeds, err := client(w).Discover(w.Ctx, url)
 	switch {
 	case w.Ctx.Err() != nil:
 		return "", w.Ctx.Err()
@@ -225,24 +190,6 @@ func (w *world) feedAt(url string) (string, error) {
 	return feeds[0].Href, nil
 }
 
-// subscriptions reads a subscription list.
-func (w *world) subscriptions(file string) ([]readers.Outline, error) {
-	in := w.Stdin
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, errors.Unwrap(err)
-		}
-		defer f.Close()
-		in = f
-	}
-	feeds, err := readers.ReadOPML(in)
-	if err == nil && len(feeds) == 0 {
-		err = errors.New("there is no feed in it")
-	}
-	return feeds, err
-}
-
 // An unsubscribeCommand is the verb unsubscribe.
 type unsubscribeCommand struct {
 	sharedDatabase
@@ -255,7 +202,7 @@ func (c *unsubscribeCommand) Help() string {
 }
 
 // Run unsubscribes from the feeds, and says how many were not subscribed to.
-func (c *unsubscribeCommand) Run(w *world) error {
+func (c *unsubscribeCommand) Run(w *command.World) error {
 	db, err := c.open(w)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/fleet"
 )
@@ -28,7 +29,7 @@ func (c *statusCommand) Help() string {
 }
 
 // Run shows the state of the feeds.
-func (c *statusCommand) Run(w *world) error {
+func (c *statusCommand) Run(w *command.World) error {
 	db, err := c.open(w)
 	if err != nil {
 		return err

@@ -9,10 +9,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/fleet"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // A workCommand is the verb work.
@@ -45,7 +45,7 @@ func (c *workCommand) Validate() error {
 const slicedDocuments = 1000
 
 // Run works until the context ends.
-func (c *workCommand) Run(w *world) error {
+func (c *workCommand) Run(w *command.World) error {
 	var listener net.Listener
 	if c.Listen != "" {
 		var err error
@@ -65,7 +65,7 @@ func (c *workCommand) Run(w *world) error {
 	}
 	log := slog.New(slog.NewTextHandler(w.Stderr, &slog.HandlerOptions{Level: level}))
 	worker := &fleet.Worker{
-		Database: db, Client: w.client(w.Stderr), Every: c.Interval, Pause: c.Pause, Hosts: c.Hosts, Slice: c.Slice, Logger: log,
+		Database: db, Client: client(w), Every: c.Interval, Pause: c.Pause, Hosts: c.Hosts, Slice: c.Slice, Logger: log,
 	}
 	if c.Pause == 0 {
 		worker.Pause = -1
@@ -79,7 +79,7 @@ func (c *workCommand) Run(w *world) error {
 
 // await opens the database. It waits for a server that is starting, or does not answer
 // yet, longer and longer: a worker may have been started before its database.
-func (c *workCommand) await(w *world) (*fleet.Database, error) {
+func (c *workCommand) await(w *command.World) (*fleet.Database, error) {
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
 		db, err := fleet.Open(w.Ctx, c.DB)
 		if err == nil || !isStarting(err) || w.Ctx.Err() != nil {
@@ -107,7 +107,7 @@ func isStarting(err error) bool {
 const patience = 10 * time.Second
 
 // listening works and answers until the context ends.
-func (c *workCommand) listening(w *world, worker *fleet.Worker, listener net.Listener, log *slog.Logger) error {
+func (c *workCommand) listening(w *command.World, worker *fleet.Worker, listener net.Listener, log *slog.Logger) error {
 	w.Tell("at work on " + c.location().Place() + "; http://" + terminal.AddressOf(listener) + "/metrics")
 	ctx, cancel := context.WithCancel(w.Ctx)
 	served := make(chan error, 1)

@@ -24,7 +24,9 @@ func wrong(f *kong.Flag) (values []string, known bool) {
 	switch f.Name {
 	case "db":
 		return []string{"feeds.db", "http://example.org/"}, true
-	case "opml":
+	case "proxy":
+		return []string{"ftp://example.org/"}, true
+	case "ca-file", "opml":
 		return []string{"/no/such/file"}, true
 	}
 	return nil, f.Name == "user-agent"
@@ -58,7 +60,7 @@ func TestWrongValues(t *testing.T) {
 					if f.Name == "opml" {
 						require.Equal(t, terminal.ExitFailed, status, "%q: %s", args, &stderr)
 						require.Empty(t, stdout.String(), "%q", args)
-						require.Equal(t, "feedfleet: /no/such/file: no such file or directory\n", stderr.String(), "%q", args)
+						require.Equal(t, "feedfleet: /no/such/file: there is no such file\n", stderr.String(), "%q", args)
 					} else {
 						require.Equal(t, terminal.ExitUsage, status, "%q: %s", args, &stderr)
 						terminaltest.RequireRefused(t, "feedfleet", verb.Name, f.Name, stdout.String(), stderr.String(), args)

@@ -566,8 +566,6 @@ func (c *checkCommand) Validate() error {
 		return errors.New("--base: " + c.Base + " is not an absolute URL")
 	case (c.Digests != "" || c.Save != "" || c.Against != "") && !c.Chain:
 		return errors.New("--digests, --save and --against are for --chain")
-	case c.Digests != "" && (c.Save != "" || c.Against != ""):
-		return errors.New("--digests both compares and saves: it excludes --save and --against")
 	case c.profile() > check.AtomPMH && (!c.Chain || !allURLs(c.Sources)):
 		return errors.New("--profile: " + c.Profile + " is for --chain and URLs, as it is about HTTP header fields")
 	case c.Representations && c.profile() != check.AtomPMH:
@@ -1004,7 +1002,7 @@ func (f *findingsFormat) Write(w io.Writer, found []check.Finding) error {
 		return err
 	}
 	for _, f := range found {
-		if err := terminal.WriteJSON(&out, newFindingLine(f)); err != nil {
+		if err := terminal.WriteJSON(&out, findingLine{f.Code, f.Clause, string(f.Level), f.Message, f.Where(), f.Hint}); err != nil {
 			return err
 		}
 	}
@@ -1020,10 +1018,6 @@ type findingLine struct {
 	Message string `json:"message"`
 	Where   string `json:"where"`
 	Hint    string `json:"hint"`
-}
-
-func newFindingLine(f check.Finding) findingLine {
-	return findingLine{f.Code, f.Clause, string(f.Level), f.Message, f.Where(), f.Hint}
 }
 
 // A fileTransport answers requests with the files of a feed's directory, as a web server

@@ -50,21 +50,13 @@ type entriesCommand struct {
 	terminal.PagerFlags
 
 	damaged readableEntries
-	private *database.PrivateFeeds
+	private func(feed string) bool
 }
 
 // Help returns the text of --help before the flags.
 func (c *entriesCommand) Help() string {
 	return "The newest entries come first. An entry's time is when it was updated, else when it was published, else when it was mirrored. " +
 		"Each line has the day, the title and the id of an entry and, if there are several feeds, the feed. feedhistory entry ID shows the entry as text; feedhistory export prints entries with their content."
-}
-
-// Validate refuses incompatible flags.
-func (c *entriesCommand) Validate() error {
-	if c.Long && (c.JSON || c.Enclosures) {
-		return errors.New("--long is for text: it excludes --json and --enclosures")
-	}
-	return nil
 }
 
 // Run shows the entries.
@@ -78,7 +70,7 @@ func (c *entriesCommand) Run(w *command.World) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.private, err = c.PrivateFeeds(store); err != nil {
+	if c.private, err = c.PrivateFeeds(w.Ctx, store); err != nil {
 		return err
 	}
 	query := mirror.Query{
@@ -89,7 +81,7 @@ func (c *entriesCommand) Run(w *command.World) (err error) {
 		pager = c.Pager(w.Stdout)
 	}
 	out := bufio.NewWriterSize(pager, 64<<10)
-	err = c.show(w.Ctx, &terminal.Page{W: out, Width: terminal.Width(w.Stdout)}, database.EntriesOfFeeds(w.Ctx, store, query, database.URLs(feeds)), len(feeds) != 1)
+	err = c.show(w.Ctx, &terminal.Page{W: out, Width: terminal.Width(w.Stdout)}, database.EntriesOfFeeds(w.Ctx, store, query, feeds), len(feeds) != 1)
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = terminal.UsageError("--search: there is no word in " + strconv.Quote(c.Search))
 	}
@@ -123,7 +115,7 @@ func (c *entriesCommand) add(ctx context.Context, p *terminal.Page, r *mirror.Re
 	switch {
 	case c.JSON:
 		record := show.LineOfRecord(r, e)
-		record.Private = c.private.Has(ctx, r.Feed)
+		record.Private = c.private(r.Feed)
 		return terminal.WriteJSON(p.W, record)
 	case c.Enclosures:
 		return show.Enclosures(p, e, r.Time())
@@ -171,12 +163,12 @@ func (c *entryCommand) Run(w *command.World) (err error) {
 	if err != nil {
 		return c.Failure(err)
 	}
-	if c.JSON {
-		return show.PrintRecord(w.Stdout, r)
-	}
 	e, err := r.Entry()
 	if err != nil {
 		return err
+	}
+	if c.JSON {
+		return terminal.WriteJSON(w.Stdout, show.LineOfRecord(r, e))
 	}
 	out := c.Pager(w.Stdout)
 	buffered := bufio.NewWriter(out)
@@ -235,14 +227,6 @@ type newCommand struct {
 	terminal.JSONFlag `set:"record=each entry"`
 }
 
-// Validate refuses two outputs.
-func (c *newCommand) Validate() error {
-	if c.JSON && c.Maildir != "" {
-		return errors.New("--json and --maildir exclude each other")
-	}
-	return nil
-}
-
 // Help returns the text of --help before the flags.
 func (c *newCommand) Help() string {
 	return "new prints the entries that it has not printed before under the same name: the first time all entries, and nothing if there are none. " +
@@ -259,7 +243,7 @@ func (c *newCommand) Run(w *command.World) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	private, err := c.PrivateFeeds(store)
+	private, err := c.PrivateFeeds(w.Ctx, store)
 	if err != nil {
 		return err
 	}
@@ -325,7 +309,7 @@ func (c *newCommand) Run(w *command.World) (err error) {
 }
 
 // output returns the function that takes each entry.
-func (c *newCommand) output(w *command.World, out io.Writer, private *database.PrivateFeeds) (func(*mirror.Feed, *mirror.Record, *feedhistory.Entry) error, error) {
+func (c *newCommand) output(w *command.World, out io.Writer, private func(feed string) bool) (func(*mirror.Feed, *mirror.Record, *feedhistory.Entry) error, error) {
 	if c.Maildir != "" {
 		return deliverer(w, c.Maildir)
 	}
@@ -333,7 +317,7 @@ func (c *newCommand) output(w *command.World, out io.Writer, private *database.P
 	return func(f *mirror.Feed, r *mirror.Record, e *feedhistory.Entry) error {
 		if c.JSON {
 			line := show.LineOfRecord(r, e)
-			line.Private = private.Has(w.Ctx, r.Feed)
+			line.Private = private(r.Feed)
 			return terminal.WriteJSON(out, line)
 		}
 		p.Line(show.Row(p, e, r, f.URL, ""))
@@ -569,7 +553,7 @@ func (c *downloadCommand) files(w *command.World, store *database.Store, records
 		titles[f.URL] = cmp.Or(f.Title, f.URL)
 	}
 	seen := map[string]bool{}
-	for r, err := range database.EntriesOfFeeds(ctx, store, mirror.Query{Since: c.Since.Time, Until: c.Until.Time}, database.URLs(feeds)) {
+	for r, err := range database.EntriesOfFeeds(ctx, store, mirror.Query{Since: c.Since.Time, Until: c.Until.Time}, feeds) {
 		if err != nil {
 			return nil, c.Failure(err)
 		}
@@ -630,19 +614,17 @@ func (c *downloadCommand) filesOf(r *mirror.Record, e *feedhistory.Entry, feed s
 		length, _ := strconv.ParseInt(strings.TrimSpace(l.Length), 10, 64)
 		address := feedhistory.Unsigned(l.Href)
 		signed[address]++
-		files = append(files, database.File{
+		f := database.File{
 			Feed: r.Feed, ID: r.ID, Time: r.Time(), URL: l.Href, Of: fmt.Sprint(r.ID, " ", signed[address]), Length: max(length, 0), Type: l.Type,
-			Name: database.Expand(c.Name, database.Fields{
-				Feed: feed, Title: title, Date: r.Time(), ID: r.ID, URL: l.Href, Type: l.Type,
-			}),
-		})
-		if c.Tags {
-			tags := database.Tags{Title: title, Album: terminal.Clean(feed), Date: r.Time().UTC().Format(time.DateOnly)}
-			if authors := compose.DraftOf(e).Authors; len(authors) > 0 {
-				tags.Artist = terminal.Clean(authors[0].Name)
-			}
-			files[len(files)-1].Tags = tags
 		}
+		f.Name = database.Expand(c.Name, f, feed, title)
+		if c.Tags {
+			f.Tags = database.Tags{Title: title, Album: terminal.Clean(feed), Date: r.Time().UTC().Format(time.DateOnly)}
+			if authors := compose.DraftOf(e).Authors; len(authors) > 0 {
+				f.Tags.Artist = terminal.Clean(authors[0].Name)
+			}
+		}
+		files = append(files, f)
 	}
 	return files
 }

@@ -61,8 +61,6 @@ func (c *exportCommand) Validate() error {
 		return errors.New("--status and --starred are for greader and nextcloud")
 	case c.isPart() && (c.Raw || c.Format == "opml"):
 		return errors.New("--since and --until are for entries: --raw copies whole feeds, and opml lists feeds")
-	case c.Deleted && c.Raw:
-		return errors.New("--raw includes deletions anyway")
 	}
 	return nil
 }
@@ -83,7 +81,7 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 	if err != nil {
 		return err
 	}
-	private, err := c.PrivateFeeds(store)
+	private, err := c.PrivateFeeds(w.Ctx, store)
 	if err != nil {
 		return err
 	}
@@ -189,7 +187,7 @@ func exportOPML(w *command.World, out io.Writer, feeds iter.Seq2[*mirror.Feed, e
 
 // exportLines writes the entries as lines. Those of private feeds say so, and the first of each
 // feed describes it.
-func exportLines(ctx context.Context, out io.Writer, store mirror.Store, records iter.Seq2[*publish.Line, error], private *database.PrivateFeeds) error {
+func exportLines(ctx context.Context, out io.Writer, store mirror.Store, records iter.Seq2[*publish.Line, error], private func(feed string) bool) error {
 	described := map[string]bool{}
 	for record, err := range records {
 		if err != nil {
@@ -203,7 +201,7 @@ func exportLines(ctx context.Context, out io.Writer, store mirror.Store, records
 			}
 			described[record.Feed], line.Head = true, headOf(f)
 		}
-		record.Private = private.Has(ctx, record.Feed)
+		record.Private = private(record.Feed)
 		if err := terminal.WriteJSON(out, line); err != nil {
 			return err
 		}

@@ -54,12 +54,7 @@ func (c *syncCommand) Help() string {
 
 // Validate refuses incompatible flags.
 func (c *syncCommand) Validate() error {
-	switch {
-	case c.All && c.Every:
-		return errors.New("--all and --every exclude each other: --every polls all feeds, each when it is due")
-	case c.All && len(c.URLs)+len(c.OPML) > 0:
-		return errors.New("--all is for the feeds of the database: leave out URL and --opml")
-	case c.Given() && len(c.URLs) == 0:
+	if c.Given() && len(c.URLs) == 0 {
 		return errors.New("--header, --user and --token-env are for feeds that URL names, not for those of the database or of --opml")
 	}
 	for _, url := range c.URLs {
@@ -161,7 +156,7 @@ func (c *syncCommand) given(w *command.World) (given []readers.Outline, err erro
 		given = append(given, readers.Outline{URL: terminal.FeedName(url)})
 	}
 	for _, file := range c.OPML {
-		feeds, err := readSubscriptions(w, file)
+		feeds, err := database.Subscriptions(w, file)
 		if err != nil {
 			return nil, show.Failure(file, err)
 		}
@@ -202,25 +197,11 @@ func (c *syncCommand) named(w *command.World) error {
 		switch _, several := errors.AsType[*terminal.ChoiceError](err); {
 		case err == nil:
 			c.URLs[i] = f.URL
-		case wrong != nil && several, !several && !database.IsUnknown(err):
+		case wrong != nil && several, !several && !errors.Is(err, mirror.ErrNotFound):
 			return err
 		}
 	}
 	return nil
-}
-
-// readSubscriptions reads a subscription list, which must have a feed.
-func readSubscriptions(w *command.World, file string) ([]readers.Outline, error) {
-	in, err := w.OpenFile(file)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	feeds, err := readers.ReadOPML(in)
-	if err == nil && len(feeds) == 0 {
-		err = errors.New("there is no feed in it")
-	}
-	return feeds, err
 }
 
 // fill queues the feeds to poll. With --every, it queues none: the Poller finds the due
@@ -274,14 +255,6 @@ func (c *listCommand) Help() string {
 	return "The verdict describes the mirror now. whole: every entry the feed says it has, or its server counted at the time shown; " +
 		"window: the latest entries, because the feed does not say whether there were earlier ones; lossy: all pages, but entries may have slipped through between them; " +
 		"partial (N): something is known to be missing, with the number of gaps."
-}
-
-// Validate refuses flags for the whole list if the arguments ask for one feed.
-func (c *listCommand) Validate() error {
-	if c.Feed != "" && (c.Due || c.Partial) {
-		return errors.New("--due and --partial are for the list of all feeds")
-	}
-	return nil
 }
 
 // Run lists the feeds, or shows one in full.
@@ -532,7 +505,7 @@ func (c *rmCommand) Run(w *command.World) error {
 	for _, arg := range c.Feeds {
 		f, err := c.Location.Feed(w.Ctx, store, arg, true)
 		switch {
-		case database.IsUnknown(err):
+		case errors.Is(err, mirror.ErrNotFound):
 			w.Say(err.Error())
 			status = terminal.StatusError(terminal.ExitFailed)
 			names = append(names, terminal.FeedName(arg)) // an earlier rm may have left documents

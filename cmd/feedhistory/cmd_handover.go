@@ -52,15 +52,7 @@ func (c *handoverCommand) Help() string {
 
 // Validate refuses incompatible flags, and a user name with a colon.
 func (c *handoverCommand) Validate() error {
-	given := 0
-	for _, flag := range []string{c.TokenEnv, c.TokenFile, c.User} {
-		if flag != "" {
-			given++
-		}
-	}
 	switch {
-	case given > 1:
-		return errors.New("--token-env, --token-file and --user exclude each other")
 	case strings.Contains(c.User, ":"):
 		return errors.New("--user: a name has no colon; set the password in " + command.PasswordVariable)
 	case c.To != "" && !terminal.IsURL(c.To):

@@ -28,8 +28,6 @@ func (c *harvestCommand) Validate(call *kong.Context) error {
 	switch {
 	case c.Overlap != nil && *c.Overlap < 0:
 		return errors.New("--overlap: a time cannot be negative")
-	case c.DB != "" && (c.State != "" || c.Fetch):
-		return errors.New("--db excludes --state, because a mirror records its own state, and --fetch, because it stores no records")
 	case c.Format == "json" && (c.DB != "" || c.JSON):
 		return errors.New("--format json excludes --json and --db")
 	case c.Key != "" && c.DB == "":

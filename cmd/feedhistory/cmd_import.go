@@ -52,14 +52,6 @@ func (c *importCommand) Help() string {
 		"The databases of newsboat and FreshRSS may be in use: import reads a copy, for which TMPDIR needs room; so do the pages in WARC files."
 }
 
-// Validate refuses flags that do not go together.
-func (c *importCommand) Validate() error {
-	if c.From != "" && c.Replace {
-		return errors.New("--from and --replace exclude each other: nothing is replaced")
-	}
-	return nil
-}
-
 // source returns the source the arguments name; nil for the lines of export
 // --raw.
 func (c *importCommand) source(w *command.World) (*readers.Source, error) {

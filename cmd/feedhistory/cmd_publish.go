@@ -91,8 +91,6 @@ func (c *publishCommand) Validate() error {
 		return errors.New("--name: give it an extension, such as feed.atom: " + c.Name)
 	case c.Size < 0:
 		return errors.New("--size: at least 1")
-	case c.Size > 0 && c.By != "":
-		return errors.New("--size and --by exclude each other")
 	}
 	if c.Site != "" && !terminal.IsWeb(c.Site) {
 		return errors.New("--site: not the URL of a site: " + c.Site)
@@ -135,7 +133,7 @@ func (c *publishCommand) Run(w *command.World) error {
 	}
 	var dry *dryRun
 	if c.DryRun {
-		dry = newDryRun(p.Output)
+		dry = &dryRun{Overlay: publish.Overlay{Output: p.Output}}
 		p.Output = dry
 	}
 	done, err := p.Publish(w.Ctx, publish.Batch{
@@ -358,7 +356,8 @@ func (c *publishCommand) loadLines(text io.Reader, piped bool) (*input, error) {
 			return nil, show.Failure(c.From, err)
 		}
 	}
-	loaded.whole, loaded.cut = about.IsWhole(), about.CutShort()
+	loaded.cut = about.CutShort()
+	loaded.whole = !slices.ContainsFunc(about.verdicts(), func(f *mirror.Feed) bool { return f.Verdict != feedhistory.Whole })
 	if own := c.publisher().URL(); len(about.Feeds) > 0 {
 		loaded.head = about.head(c.IncludePrivate)
 		loaded.head.Coverage = about.Coverage(own)
@@ -497,7 +496,7 @@ func (c *publishCommand) loadHistory(w *command.World) (*input, error) {
 		return err
 	})
 	if w.Ctx.Err() != nil {
-		return nil, terminal.InterruptedError{Err: errors.New("interrupted; " + c.unread())}
+		return nil, fmt.Errorf("%w; %s", terminal.ErrInterrupted, c.unread())
 	}
 	if err != nil {
 		return nil, show.Failure(from, err)
@@ -554,7 +553,7 @@ func (c *publishCommand) checkSource(w *command.World, in *input) error {
 		show.PrintGap(terminal.NewPage(w.Stderr), in.cut)
 		return errors.New("the history was not read to its end; " + c.unread())
 	}
-	raw := in.about.HasVerdicts()
+	raw := len(in.about.verdicts()) > 0
 	if raw && in.piped && !in.about.Ended {
 		return errors.New("the lines break off: those of --raw end with a record of the type end; nothing is published. " +
 			"Run the command that writes them again; lines of an earlier version must be in a file")
@@ -871,34 +870,23 @@ func (p *provenance) head(private bool) *feedhistory.Document {
 	return describe(cmp.Or(f, show.HeadFeed(url, described)), private)
 }
 
-// HasVerdicts reports whether the lines are those of --raw, which have verdicts.
-func (p *provenance) HasVerdicts() bool {
-	for _, f := range p.Feeds {
-		if f != nil {
-			return true
-		}
-	}
-	return false
-}
-
-// IsWhole reports whether no feed with a verdict may have other entries.
-func (p *provenance) IsWhole() bool {
-	for _, f := range p.Feeds {
-		if f != nil && f.Verdict != feedhistory.Whole {
-			return false
-		}
-	}
-	return true
-}
-
-// cutShort returns the gap where the reading of a feed was cut short and can go on, so
-// that older entries may still come; nil if there is none.
-func (p *provenance) CutShort() *feedhistory.Gap {
+// verdicts returns the feeds whose verdicts the lines have, in the order of their URLs: all of
+// them in those of --raw.
+func (p *provenance) verdicts() (feeds []*mirror.Feed) {
 	for _, url := range slices.Sorted(maps.Keys(p.Feeds)) {
 		if f := p.Feeds[url]; f != nil {
-			if gap := cutShort(f.Ledger.Gaps(), f.Unfinished || f.More); gap != nil {
-				return gap
-			}
+			feeds = append(feeds, f)
+		}
+	}
+	return feeds
+}
+
+// CutShort returns the gap where the reading of a feed was cut short and can go on, so
+// that older entries may still come; nil if there is none.
+func (p *provenance) CutShort() *feedhistory.Gap {
+	for _, f := range p.verdicts() {
+		if gap := cutShort(f.Ledger.Gaps(), f.Unfinished || f.More); gap != nil {
+			return gap
 		}
 	}
 	return nil

@@ -158,8 +158,6 @@ type historyFlags struct {
 func (c *serveCommand) Validate() error {
 	u, err := url.Parse(c.Base)
 	switch {
-	case c.Dir != "" && (c.Base != "" || c.Published != "" || len(c.Name) > 0 || c.Private):
-		return errors.New("--base, --name, --private and --published are for the history server: leave out DIR")
 	case c.Protocol != "" && c.Dir != "":
 		return errors.New("--protocol is for the feeds of a database: leave out DIR")
 	case c.Protocol != "" && (c.Private || len(c.Name) > 0):

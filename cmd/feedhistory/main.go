@@ -52,41 +52,24 @@ func main() {
 // run runs the command and returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	var line commandLine
-	out := &terminal.StdoutWriter{Writer: stdout}
-	w := &command.World{
-		Globals: &line.Globals, NetworkFlags: &command.NetworkFlags{}, Ctx: ctx, Stdout: out,
-		Voice: terminal.Voice{Command: "feedhistory", Stderr: stderr, Silent: &line.Quiet},
+	w := command.NewWorld(ctx, "feedhistory", &line.Globals, stdin, stdout, stderr)
+	config, err := readSettings()
+	if err == nil {
+		err = checkEmpty(args)
 	}
-	w.Stdin = &terminal.StdinReader{Ctx: ctx, In: stdin, Waits: func() { w.Tell("reading from the terminal; Ctrl-D ends it") }}
-	ended := -1 // the status asked for by --help or --version
-	config, err := readSettings(exclusive, formats)
 	if err != nil {
-		return w.Misused(err, nil)
+		return w.Status(terminal.UsageError(err.Error()), nil)
 	}
 	w.SetBy = config.SetBy
-	parser := kong.Must(&line,
-		kong.Name("feedhistory"), kong.Description(description+settingsPlace()),
-		kong.Vars{
-			"version": terminal.Version("feedhistory"), "agent": "feedhistory/" + feedhistory.Version, "db": database.DefaultDB(), "kinds": readers.KindNames(),
-		},
-		kong.Resolvers(config), kong.Writers(out, stderr), kong.Exit(func(status int) { ended = status }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: terminal.Columns}),
-	)
-	if err := checkEmpty(args); err != nil {
-		return w.Misused(err, nil)
-	}
-	call, err := parser.Parse(terminal.AsFlags(args))
-	failed := out.Failed.Load()
-	switch {
-	case failed != nil: // the help, or the version, could not be printed
-		return w.Status(*failed, call)
-	case ended >= 0:
-		return ended
-	case err != nil:
+	call, err := w.Parse(&line, args, kong.Description(description+settingsPlace()), kong.Resolvers(config),
+		kong.Vars{"db": database.DefaultDB(), "kinds": readers.KindNames()})
+	if _, wrong := errors.AsType[*kong.ParseError](err); wrong {
 		if i := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") }); i >= 0 && otherWords[args[i]] != "" {
 			err = terminal.UsageError("there is no verb " + args[i] + ": " + otherWords[args[i]])
 		}
-		return w.Misused(err, call)
+	}
+	if err != nil {
+		return w.Status(err, call)
 	}
 	if verb, ok := call.Selected().Target.Addr().Interface().(interface{ Network() *command.NetworkFlags }); ok {
 		w.NetworkFlags = verb.Network()
@@ -199,21 +182,53 @@ const (
 	removesFeeds = "feedhistory rm FEED removes a feed, feedhistory erase ID an entry"
 )
 
-// exclusive has, for each verb, the incompatible flags and arguments. If one is on the
-// command line, settings of the others have no effect.
-var exclusive = map[string][][]string{
-	"check":    {{"digests", "save"}, {"digests", "against"}},
-	"entries":  {{"json", "enclosures", "long"}},
-	"export":   {{"deleted", "raw"}},
-	"fetch":    {{"json", "format"}},
-	"handover": {{"user", "token-env", "token-file"}},
-	"import":   {{"from", "replace"}},
-	"harvest":  {{"json", "format"}, {"db", "state"}, {"db", "fetch"}},
-	"list":     {{"<FEED>", "due"}, {"<FEED>", "partial"}},
-	"new":      {{"json", "maildir"}},
-	"publish":  {{"size", "by"}},
-	"serve":    {{"<DIR>", "base"}, {"<DIR>", "name"}, {"<DIR>", "private"}, {"<DIR>", "published"}},
-	"sync":     {{"all", "every"}, {"all", "<URL>"}, {"all", "opml"}},
+// An exclusion is of flags and arguments: those in one list exclude those in the other.
+type exclusion struct {
+	these, others []string
+	says          string // the answer to both; "" if the verb has its own
+}
+
+// exclusive has the exclusions of each verb. If one side is on the command line, settings of the
+// other have no effect.
+var exclusive = map[string][]exclusion{
+	"check":    {{[]string{"digests"}, []string{"save", "against"}, "--digests both compares and saves: it excludes --save and --against"}},
+	"entries":  {{[]string{"long"}, []string{"json", "enclosures"}, "--long is for text: it excludes --json and --enclosures"}, {[]string{"json"}, []string{"enclosures"}, ""}},
+	"export":   {{[]string{"deleted"}, []string{"raw"}, "--raw includes deletions anyway"}},
+	"fetch":    {{[]string{"json"}, []string{"format"}, ""}},
+	"handover": {{[]string{"user"}, []string{"token-env", "token-file"}, oneLogin}, {[]string{"token-env"}, []string{"token-file"}, oneLogin}},
+	"harvest": {
+		{[]string{"json"}, []string{"format"}, ""},
+		{[]string{"db"}, []string{"state", "fetch"}, "--db excludes --state, because a mirror records its own state, and --fetch, because it stores no records"},
+	},
+	"import":  {{[]string{"from"}, []string{"replace"}, "--from and --replace exclude each other: nothing is replaced"}},
+	"list":    {{[]string{"<FEED>"}, []string{"due", "partial"}, "--due and --partial are for the list of all feeds"}},
+	"new":     {{[]string{"json"}, []string{"maildir"}, "--json and --maildir exclude each other"}},
+	"publish": {{[]string{"size"}, []string{"by"}, "--size and --by exclude each other"}},
+	"serve":   {{[]string{"<DIR>"}, []string{"base", "name", "private", "published"}, "--base, --name, --private and --published are for the history server: leave out DIR"}},
+	"sync": {
+		{[]string{"all"}, []string{"every"}, "--all and --every exclude each other: --every polls all feeds, each when it is due"},
+		{[]string{"all"}, []string{"<URL>", "opml"}, "--all is for the feeds of the database: leave out URL and --opml"},
+	},
+}
+
+const oneLogin = "--token-env, --token-file and --user exclude each other"
+
+// Validate refuses flags and arguments of the verb that exclude each other.
+func (l *commandLine) Validate(call *kong.Context) error {
+	if err := l.Globals.Validate(call); err != nil || call.Selected() == nil {
+		return err
+	}
+	verb := call.Selected()
+	given := func(name string) bool {
+		return slices.ContainsFunc(verb.Flags, func(f *kong.Flag) bool { return f.Name == name && terminal.IsGiven(f.Value) }) ||
+			slices.ContainsFunc(verb.Positional, func(p *kong.Positional) bool { return "<"+p.Name+">" == name && terminal.IsGiven(p) })
+	}
+	for _, e := range exclusive[verb.Name] {
+		if e.says != "" && slices.ContainsFunc(e.these, given) && slices.ContainsFunc(e.others, given) {
+			return errors.New(e.says)
+		}
+	}
+	return nil
 }
 
 // formats has, for each verb and flag, the formats with which the flag has an effect. If
@@ -241,9 +256,6 @@ type configuration struct {
 	file    string
 	all     map[string]any
 	origins map[string]string // by flag: the environment variable or the file it comes from
-
-	exclusive map[string][][]string          // by verb: the incompatible flags and arguments
-	formats   map[string]map[string][]string // by verb and flag: the formats with which the flag has an effect
 }
 
 // notSettings are the flags only the command line may set. Credentials are for one
@@ -288,8 +300,8 @@ func settingsPlace() string {
 
 // readSettings reads the settings. A missing or unreadable default file has none; a file named
 // by FEEDHISTORY_CONFIG must exist.
-func readSettings(exclusive map[string][][]string, formats map[string]map[string][]string) (*configuration, error) {
-	c := &configuration{file: configFile(), origins: map[string]string{}, exclusive: exclusive, formats: formats}
+func readSettings() (*configuration, error) {
+	c := &configuration{file: configFile(), origins: map[string]string{}}
 	if c.file == "" {
 		return c, nil
 	}
@@ -358,13 +370,13 @@ func (c *configuration) yields(call *kong.Context, verb string, flag *kong.Flag)
 		switch {
 		case p.Positional != nil:
 			name = "<" + p.Positional.Name + ">"
-		case p.Flag != nil && p.Flag.Name == "format" && c.formats[verb][flag.Name] != nil:
-			return !slices.Contains(c.formats[verb][flag.Name], call.FlagValue(p.Flag).(string))
+		case p.Flag != nil && p.Flag.Name == "format" && formats[verb][flag.Name] != nil:
+			return !slices.Contains(formats[verb][flag.Name], call.FlagValue(p.Flag).(string))
 		case p.Flag != nil:
 			name = p.Flag.Name
 		}
-		return slices.ContainsFunc(c.exclusive[verb], func(group []string) bool {
-			return slices.Contains(group, flag.Name) && slices.Contains(group, name)
+		return slices.ContainsFunc(exclusive[verb], func(e exclusion) bool {
+			return slices.Contains(e.these, flag.Name) && slices.Contains(e.others, name) || slices.Contains(e.others, flag.Name) && slices.Contains(e.these, name)
 		})
 	})
 }
@@ -605,86 +617,69 @@ type manCommand struct{}
 
 // Run prints the page.
 func (c *manCommand) Run(w *command.World, call *kong.Context) error {
-	p := manualPage{
-		Name: "feedhistory", Title: "everything that a feed ever published", Version: feedhistory.Version,
-		Description: description, Settings: settingsHelp, DB: database.DefaultDB(),
-	}
-	return p.Write(w.Stdout, call.Model)
-}
-
-// A manualPage is the manual page of a command.
-type manualPage struct {
-	Name, Title, Version string
-	Description          string
-	Settings             string // about the file of settings
-	DB                   string // the default database on this computer
-}
-
-// Write writes the page for the verbs and flags of an application.
-func (p *manualPage) Write(w io.Writer, app *kong.Application) error {
-	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, ".TH %s 1 \"\" \"%s %s\" \"User Commands\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(p.Name), p.Name, p.Version, p.Name, p.Title)
-	fmt.Fprintf(out, ".SH SYNOPSIS\n.B %s\n.I VERB\n[flags] [arguments]\n.SH DESCRIPTION\n", p.Name)
-	p.roffText(out, p.Description)
+	out := bufio.NewWriter(w.Stdout)
+	fmt.Fprintf(out, ".TH FEEDHISTORY 1 \"\" \"feedhistory %s\" \"User Commands\"\n.SH NAME\nfeedhistory \\- everything that a feed ever published\n", feedhistory.Version)
+	fmt.Fprint(out, ".SH SYNOPSIS\n.B feedhistory\n.I VERB\n[flags] [arguments]\n.SH DESCRIPTION\n")
+	roffText(out, description)
 	fmt.Fprint(out, ".SH VERBS\n")
-	for _, node := range app.Children {
-		p.manVerb(out, node, "")
+	for _, node := range call.Model.Children {
+		manVerb(out, node, "")
 	}
 	fmt.Fprint(out, ".SH FLAGS OF ALL VERBS\n")
-	p.manFlags(out, app.Flags)
+	manFlags(out, call.Model.Flags)
 	fmt.Fprint(out, ".SH FILES\n.TP\n.I ~/.config/feedhistory/config.toml\n")
-	p.roffText(out, p.Settings)
+	roffText(out, settingsHelp)
 	fmt.Fprint(out, ".TP\n.I ~/.local/share/feedhistory/feeds.db\nThe mirrored feeds, unless \\-\\-db says otherwise.\n")
 	return out.Flush()
 }
 
-func (p *manualPage) manVerb(out *bufio.Writer, node *kong.Node, before string) {
+func manVerb(out *bufio.Writer, node *kong.Node, before string) {
 	if node.Hidden {
 		return
 	}
-	fmt.Fprintf(out, ".SS feedhistory %s%s", before, p.roff(node.Name))
+	fmt.Fprintf(out, ".SS feedhistory %s%s", before, roff(node.Name))
 	for _, arg := range node.Positional {
-		fmt.Fprint(out, " "+p.roff(arg.Summary()))
+		fmt.Fprint(out, " "+roff(arg.Summary()))
 	}
 	fmt.Fprintln(out)
-	p.roffText(out, node.Help)
-	p.roffText(out, node.Detail)
+	roffText(out, node.Help)
+	roffText(out, node.Detail)
 	for _, arg := range node.Positional {
-		fmt.Fprintf(out, ".TP\n.I %s\n", p.roff(arg.Name))
-		p.roffText(out, arg.Help)
+		fmt.Fprintf(out, ".TP\n.I %s\n", roff(arg.Name))
+		roffText(out, arg.Help)
 	}
-	p.manFlags(out, node.Flags)
+	manFlags(out, node.Flags)
 	for _, part := range node.Children {
-		p.manVerb(out, part, before+node.Name+" ")
+		manVerb(out, part, before+node.Name+" ")
 	}
 }
 
-func (p *manualPage) manFlags(out *bufio.Writer, flags []*kong.Flag) {
+func manFlags(out *bufio.Writer, flags []*kong.Flag) {
 	for _, f := range flags {
 		if !f.Hidden {
-			fmt.Fprintf(out, ".TP\n.B %s\n", p.roff(f.String()))
-			p.roffText(out, f.Help)
+			fmt.Fprintf(out, ".TP\n.B %s\n", roff(f.String()))
+			roffText(out, f.Help)
 		}
 	}
 }
 
 // roffText writes paragraphs.
-func (p *manualPage) roffText(out *bufio.Writer, text string) {
+func roffText(out *bufio.Writer, text string) {
 	for i, para := range strings.Split(strings.TrimSpace(text), "\n\n") {
 		if i > 0 {
 			fmt.Fprintln(out, ".PP")
 		}
 		if para = terminal.Clean(para); para != "" {
-			fmt.Fprintln(out, p.roff(para))
+			fmt.Fprintln(out, roff(para))
 		}
 	}
 }
 
 // roff escapes text. The page is for every computer, so roff replaces the default
 // database of this computer with any user's.
-func (p *manualPage) roff(text string) string {
-	if p.DB != "" {
-		text = strings.ReplaceAll(text, p.DB, "~/.local/share/feedhistory/feeds.db")
+func roff(text string) string {
+	if db := database.DefaultDB(); db != "" {
+		text = strings.ReplaceAll(text, db, "~/.local/share/feedhistory/feeds.db")
 	}
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {

@@ -43,15 +43,10 @@ func (c *objectStore) openOutput(out string, log *slog.Logger) (publish.Output, 
 	return publish.Dir{Path: out}, nil
 }
 
-// A dryRun is an Output with its changes in memory.
+// A dryRun is an Output over another one, with its changes in memory.
 type dryRun struct {
 	publish.Overlay
 	Written []string // in the order of writing, without hidden files
-}
-
-// newDryRun returns an output over another one, which it only reads.
-func newDryRun(over publish.Output) *dryRun {
-	return &dryRun{Overlay: publish.Overlay{Output: over}}
 }
 
 // Put implements publish.Output.

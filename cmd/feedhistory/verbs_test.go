@@ -328,11 +328,13 @@ func TestQuietGaps(t *testing.T) {
 // Flags that exclude each other are flags of their verbs.
 func TestExclusive(t *testing.T) {
 	verbs := leaves(t)
-	for verb, groups := range exclusive {
+	for verb, all := range exclusive {
 		require.NotNil(t, verbs[verb], verb)
-		for _, name := range slices.Concat(groups...) {
-			isArgument := slices.ContainsFunc(verbs[verb].Positional, func(p *kong.Positional) bool { return name == "<"+p.Name+">" })
-			require.True(t, isArgument || hasFlag(verbs[verb], name) != nil, "%s %s", verb, name)
+		for _, e := range all {
+			for _, name := range slices.Concat(e.these, e.others) {
+				isArgument := slices.ContainsFunc(verbs[verb].Positional, func(p *kong.Positional) bool { return name == "<"+p.Name+">" })
+				require.True(t, isArgument || hasFlag(verbs[verb], name) != nil, "%s %s", verb, name)
+			}
 		}
 	}
 	for verb, flags := range formats {

@@ -28,15 +28,6 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// interrupted returns the exit status of an interrupted verb. The status depends on
-// whether the verb had printed anything.
-func (w *World) interrupted() int {
-	if out, ok := w.Stdout.(*terminal.StdoutWriter); ok && out.Written.Load() {
-		return terminal.ExitPartial
-	}
-	return terminal.ExitInterrupted
-}
-
 // isInterrupt reports whether an interrupt caused an error.
 func (w *World) isInterrupt(err error) bool {
 	return w.Ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, terminal.ErrInterrupted))
@@ -64,17 +55,47 @@ type World struct {
 	terminal.Voice
 }
 
-// Status reports an error, if there is one, and returns the exit status.
+// NewWorld returns the environment of a command's verb.
+func NewWorld(ctx context.Context, name string, globals *Globals, stdin io.Reader, stdout, stderr io.Writer) *World {
+	w := &World{
+		Globals: globals, NetworkFlags: &NetworkFlags{}, Ctx: ctx, Stdout: &terminal.StdoutWriter{Writer: stdout},
+		Voice: terminal.Voice{Command: name, Stderr: stderr, Silent: &globals.Quiet},
+	}
+	w.Stdin = &terminal.StdinReader{Ctx: ctx, In: stdin, Waits: func() { w.Tell("reading from the terminal; Ctrl-D ends it") }}
+	return w
+}
+
+// Parse reads a command line. The error may be a StatusError, after --help or --version.
+func (w *World) Parse(line any, args []string, options ...kong.Option) (*kong.Context, error) {
+	ended := -1 // the status asked for by --help or --version
+	parser := kong.Must(line, append(options,
+		kong.Name(w.Command), kong.Vars{"version": terminal.Version(w.Command), "agent": "feedhistory/" + feedhistory.Version},
+		kong.Writers(w.Stdout, w.Stderr), kong.Exit(func(status int) { ended = status }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: terminal.Columns}),
+	)...)
+	call, err := parser.Parse(terminal.AsFlags(args))
+	if failed := w.Stdout.(*terminal.StdoutWriter).Failed.Load(); failed != nil { // the help, or the version, could not be printed
+		return nil, *failed
+	}
+	if ended >= 0 {
+		return nil, terminal.StatusError(ended)
+	}
+	return call, err
+}
+
+// Status reports an error, if there is one, and returns the exit status: after an interrupt,
+// that for a part if the verb had printed anything.
 func (w *World) Status(err error, call *kong.Context) int {
 	var status terminal.StatusError
 	var wrong terminal.UsageError
+	var parse *kong.ParseError
 	switch {
 	case err == nil:
 		return terminal.ExitOK
 	case errors.As(err, &status):
 		return int(status)
-	case errors.As(err, &wrong):
-		return w.Misused(err, call)
+	case errors.As(err, &wrong), errors.As(err, &parse):
+		return w.misused(err, call)
 	}
 	if choice, ok := errors.AsType[*terminal.ChoiceError](err); ok {
 		w.Say(choice.Text)
@@ -87,15 +108,18 @@ func (w *World) Status(err error, call *kong.Context) int {
 		err = terminal.ErrInterrupted
 	}
 	w.Say(show.InWords(err).Error())
-	if _, ok := errors.AsType[terminal.InterruptedError](err); ok || w.isInterrupt(err) {
-		return w.interrupted()
+	if !w.isInterrupt(err) {
+		return terminal.ExitFailed
 	}
-	return terminal.ExitFailed
+	if out, ok := w.Stdout.(*terminal.StdoutWriter); ok && out.Written.Load() {
+		return terminal.ExitPartial
+	}
+	return terminal.ExitInterrupted
 }
 
-// Misused prints the fault of the command line, and where to read more, and returns the
+// misused prints the fault of the command line, and where to read more, and returns the
 // exit status.
-func (w *World) Misused(err error, call *kong.Context) int {
+func (w *World) misused(err error, call *kong.Context) int {
 	verb := w.Command
 	if parse, ok := errors.AsType[*kong.ParseError](err); ok && call == nil {
 		call = parse.Context

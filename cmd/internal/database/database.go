@@ -309,29 +309,6 @@ func (d *Location) checkFile(ctx context.Context) error {
 	return err
 }
 
-// An UnknownError reports a feed missing from the database.
-type UnknownError struct{ feed, db string }
-
-// Error names the feed and the database.
-func (e *UnknownError) Error() string {
-	return fmt.Sprintf("%s is not in %s; feedhistory list shows what is", e.feed, e.db)
-}
-
-// IsUnknown reports whether an error is about a feed missing from the database.
-func IsUnknown(err error) bool {
-	_, ok := errors.AsType[*UnknownError](err)
-	return ok
-}
-
-// Unknown turns an error of looking up the feed named by an argument into a message,
-// such as that the database does not have the feed.
-func (d *Location) Unknown(arg string, err error) error {
-	if errors.Is(err, mirror.ErrNotFound) {
-		return &UnknownError{terminal.WithoutUser(arg), d.Place()}
-	}
-	return d.Failure(err)
-}
-
 // Failure turns an error of the database into a message, and the end of the context into
 // errInterrupted. It returns other errors unchanged.
 func (d *Location) Failure(err error) error {
@@ -529,9 +506,15 @@ func (s *Store) Remove(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	records := &Downloads{DB: s.DB}
-	printed := &Printed{DB: s.DB}
-	return cmp.Or(records.Open(ctx), records.Forget(ctx, url), printed.Forget(ctx, url))
+	for table, schema := range map[string]string{"feedhistory_downloads": downloadsSchema, "feedhistory_printed": printedSchema} {
+		if _, err = s.DB.ExecContext(ctx, schema); err == nil {
+			_, err = s.DB.ExecContext(ctx, "DELETE FROM "+table+" WHERE feed = $1", url)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Close closes the database. It returns an error if another process wrote to a file
@@ -591,45 +574,38 @@ func Keep(f *command.Login, d *Location, feeds []string) (*command.Keyring, erro
 	return k, k.Set(given)
 }
 
-// PrivateFeeds tells which feeds of a mirror are private: those the mirror calls private,
-// and those with credentials.
-type PrivateFeeds struct {
-	store mirror.Store
-	keys  map[string]http.Header
-	known map[string]bool // by URL
-}
-
-// PrivateFeeds returns the private feeds of a mirror.
-func (d *Location) PrivateFeeds(store mirror.Store) (*PrivateFeeds, error) {
-	keys, err := d.Keyring()
+// PrivateFeeds returns a function that reports whether a feed of a mirror, by its URL, is
+// private: those the mirror calls private, and those with credentials. A feed that cannot be read
+// may be.
+func (d *Location) PrivateFeeds(ctx context.Context, store mirror.Store) (func(url string) bool, error) {
+	keyring, err := d.Keyring()
 	if err != nil {
 		return nil, err
 	}
-	feeds, err := keys.Load()
-	return &PrivateFeeds{store, feeds, map[string]bool{}}, err
-}
-
-// Has reports whether a feed is private. A feed that cannot be read may be.
-func (p *PrivateFeeds) Has(ctx context.Context, url string) bool {
-	private, ok := p.known[url]
-	if !ok {
-		f, err := p.store.Feed(ctx, url)
-		private = p.keys[url] != nil || err != nil || f.Private
-		p.known[url] = private
-	}
-	return private
+	keys, err := keyring.Load()
+	known := map[string]bool{}
+	return func(url string) bool {
+		private, ok := known[url]
+		if !ok {
+			f, err := store.Feed(ctx, url)
+			private = keys[url] != nil || err != nil || f.Private
+			known[url] = private
+		}
+		return private
+	}, err
 }
 
 // Feed returns the feed people mean by an argument: the one with this address, with or
 // without its scheme, else with this title, else the only one with the text in its
-// address or title. With exact, the text must be the whole address or title.
+// address or title. With exact, the text must be the whole address or title. If there is none,
+// the error matches mirror.ErrNotFound.
 func (d *Location) Feed(ctx context.Context, store mirror.Store, arg string, exact bool) (*mirror.Feed, error) {
 	f, err := store.Feed(ctx, terminal.FeedName(arg))
 	if !errors.Is(err, mirror.ErrNotFound) {
 		return f, d.Failure(err)
 	}
-	var fitting [numFits][]*mirror.Feed
-	want := newFeedText(arg)
+	var fitting [noFit + 1][]*mirror.Feed
+	want := feedText{bare(terminal.FeedName(arg)), strings.ToLower(terminal.Clean(arg)), terminal.IsURL(arg)}
 	for f, err := range store.Feeds(ctx, mirror.FeedQuery{}) {
 		if err != nil {
 			return nil, d.Failure(err)
@@ -649,7 +625,7 @@ func (d *Location) Feed(ctx context.Context, store mirror.Store, arg string, exa
 			return nil, choice(arg, feeds, partial)
 		}
 	}
-	return nil, d.Unknown(arg, mirror.ErrNotFound)
+	return nil, &show.Reworded{Text: terminal.WithoutUser(arg) + " is not in " + d.Place() + "; feedhistory list shows what is", Err: mirror.ErrNotFound}
 }
 
 // Feeds returns the feeds people mean by arguments, each once.
@@ -700,14 +676,6 @@ func (d *Location) AddressesOf(ctx context.Context, store mirror.Store, name str
 	return urls, nil
 }
 
-// URLs returns the addresses of feeds.
-func URLs(feeds []*mirror.Feed) (urls []string) {
-	for _, f := range feeds {
-		urls = append(urls, f.URL)
-	}
-	return urls
-}
-
 // choice returns the error of an argument that fits several feeds, or a part of one where
 // only a whole name counts.
 func choice(arg string, feeds []*mirror.Feed, partial bool) error {
@@ -730,17 +698,12 @@ const (
 	titleOfFeed
 	partOfFeed
 	noFit
-	numFits
 )
 
 // A feedText is an argument in the forms in which it is compared.
 type feedText struct {
 	address, title string
 	isURL          bool // whether it has a scheme, so that it is no part of a word
-}
-
-func newFeedText(arg string) feedText {
-	return feedText{bare(terminal.FeedName(arg)), strings.ToLower(terminal.Clean(arg)), terminal.IsURL(arg)}
 }
 
 func (t feedText) fit(f *mirror.Feed) feedFit {
@@ -769,12 +732,12 @@ func bare(address string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(strings.ToLower(rest), "www."), "/")
 }
 
-// EntriesOfFeeds yields the entries of some feeds, or of all feeds if it gets no names.
+// EntriesOfFeeds yields the entries of some feeds, or of all feeds if it gets none.
 // As in the store, the newest entries come first.
-func EntriesOfFeeds(ctx context.Context, store mirror.Store, q mirror.Query, feeds []string) iter.Seq2[*mirror.Record, error] {
+func EntriesOfFeeds(ctx context.Context, store mirror.Store, q mirror.Query, feeds []*mirror.Feed) iter.Seq2[*mirror.Record, error] {
 	var lists []iter.Seq2[*mirror.Record, error]
 	for _, feed := range feeds {
-		q.Feed = feed
+		q.Feed = feed.URL
 		lists = append(lists, store.Entries(ctx, q))
 	}
 	if len(lists) == 0 {
@@ -784,19 +747,24 @@ func EntriesOfFeeds(ctx context.Context, store mirror.Store, q mirror.Query, fee
 		return lists[0]
 	}
 	return func(yield func(*mirror.Record, error) bool) {
-		var heads []head
+		var heads []*head
 		for _, list := range lists {
 			next, stop := iter.Pull2(list)
 			defer stop()
-			heads = append(heads, head{next: next})
-			heads[len(heads)-1].advance()
+			h := &head{next: next}
+			h.record, h.err, _ = next()
+			heads = append(heads, h)
 		}
 		for n := 0; q.Limit == 0 || n < q.Limit; n++ {
-			first := firstHead(heads)
-			if first == nil || !yield(first.record, first.err) || first.err != nil {
+			heads = slices.DeleteFunc(heads, func(h *head) bool { return h.record == nil && h.err == nil })
+			if len(heads) == 0 {
 				return
 			}
-			first.advance()
+			first := slices.MinFunc(heads, compareHeads)
+			if !yield(first.record, first.err) || first.err != nil {
+				return
+			}
+			first.record, first.err, _ = first.next()
 		}
 	}
 }
@@ -809,25 +777,15 @@ type head struct {
 	err    error
 }
 
-func (h *head) advance() { h.record, h.err, _ = h.next() }
-
-// firstHead returns the head whose entry comes first, or the head of a failed list; nil
-// if all lists have ended.
-func firstHead(heads []head) (first *head) {
-	for i := range heads {
-		switch h := &heads[i]; {
-		case h.err != nil:
-			return h
-		case h.record != nil && (first == nil || isBefore(h.record, first.record)):
-			first = h
-		}
+// compareHeads has the head of a failed list first, and then that with the newest entry.
+func compareHeads(a, b *head) int {
+	switch {
+	case a.err != nil:
+		return -1
+	case b.err != nil:
+		return 1
 	}
-	return first
-}
-
-// isBefore reports whether an entry precedes another in a list with the newest first.
-func isBefore(a, b *mirror.Record) bool {
-	return cmp.Or(b.Time().Compare(a.Time()), cmp.Compare(b.Feed, a.Feed)) < 0
+	return cmp.Or(b.record.Time().Compare(a.record.Time()), cmp.Compare(b.record.Feed, a.record.Feed))
 }
 
 // ID returns the id of an entry, given its beginning, or an ellipsis and its end: the text
@@ -932,13 +890,4 @@ func (p *Printed) Write(ctx context.Context, feeds []*mirror.Feed) error {
 		return errors.Join(err, tx.Rollback())
 	}
 	return tx.Commit()
-}
-
-// Forget removes the records of a feed.
-func (p *Printed) Forget(ctx context.Context, feed string) error {
-	if _, err := p.DB.ExecContext(ctx, printedSchema); err != nil {
-		return err
-	}
-	_, err := p.DB.ExecContext(ctx, "DELETE FROM feedhistory_printed WHERE feed = $1", feed)
-	return err
 }

@@ -227,7 +227,7 @@ func (d *Downloader) save(ctx context.Context, f File, resp *http.Response, part
 		if local, ok := errors.AsType[*localError](err); ok {
 			return local
 		}
-		return &CutError{URL: f.URL, Err: err}
+		return ErrCut
 	}
 	return nil
 }
@@ -252,20 +252,8 @@ func (d *Downloader) settle(part string, f File) (string, error) {
 	return name, nil
 }
 
-// A CutError reports an interrupted download. Another run continues it.
-type CutError struct {
-	URL string
-	Err error
-}
-
-// Error returns the message, without the URL.
-func (e *CutError) Error() string { return "cut short; another run continues there" }
-
-// Detail returns the message.
-func (e *CutError) Detail() string { return e.Error() }
-
-// Unwrap returns the cause.
-func (e *CutError) Unwrap() error { return e.Err }
+// ErrCut reports an interrupted download. Another run continues it.
+var ErrCut = errors.New("cut short; another run continues there")
 
 // A counter counts the bytes written to a file.
 type counter struct {
@@ -477,22 +465,6 @@ func (r *Downloads) put(ctx context.Context, f File, s Saved) error {
 	return err
 }
 
-// Forget removes the records of a feed's files.
-func (r *Downloads) Forget(ctx context.Context, feed string) error {
-	_, err := r.DB.ExecContext(ctx, "DELETE FROM feedhistory_downloads WHERE feed = $1", feed)
-	return err
-}
-
-// Fields are the placeholders of a pattern of names.
-type Fields struct {
-	Feed  string // Feed is the feed's title.
-	Title string // Title is the entry's title.
-	Date  time.Time
-	ID    string
-	URL   string // URL is the address of the file.
-	Type  string
-}
-
 // mostName is the maximum length of one part of a path in bytes. Every file system allows
 // it, with a number and an extension.
 const mostName = 180
@@ -509,17 +481,18 @@ func CheckPattern(pattern string) error {
 	return nil
 }
 
-// Expand returns the path of a file below the directory: each part of it is a name on
+// Expand returns the path of a file below the directory, given the titles of its feed and its
+// entry: each part of it is a name on
 // every file system, and none leads out of the directory.
-func Expand(pattern string, f Fields) string {
+func Expand(pattern string, f File, feed, title string) string {
 	file, ext := fileOf(f.URL, f.Type)
 	date := "undated"
-	if !f.Date.IsZero() {
-		date = f.Date.UTC().Format(time.DateOnly)
+	if !f.Time.IsZero() {
+		date = f.Time.UTC().Format(time.DateOnly)
 	}
 	var parts []string
 	for _, part := range strings.Split(pattern, "/") {
-		part = strings.NewReplacer("{date}", date, "{title}", f.Title, "{feed}", f.Feed, "{id}", f.ID, "{file}", file).Replace(part)
+		part = strings.NewReplacer("{date}", date, "{title}", title, "{feed}", feed, "{id}", f.ID, "{file}", file).Replace(part)
 		if part = safe(part); part != "" {
 			parts = append(parts, part)
 		}

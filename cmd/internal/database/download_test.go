@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -75,8 +74,7 @@ func TestResume(t *testing.T) {
 			d, results := newDownloader(t)
 			file := File{Feed: "f", URL: server.URL + "/a.mp3?x", Name: "a.mp3"}
 			require.NoError(t, d.Download(t.Context(), []File{file}))
-			_, cut := errors.AsType[*CutError]((*results)[0].Err)
-			require.True(t, cut, "%v", (*results)[0].Err)
+			require.ErrorIs(t, (*results)[0].Err, ErrCut)
 			require.NoError(t, d.Download(t.Context(), []File{file}))
 			require.NoError(t, (*results)[1].Err)
 			saved, err := d.Root.ReadFile("a.mp3")
@@ -220,18 +218,18 @@ func TestNames(t *testing.T) {
 	for title, want := range map[string]string{
 		"a/../../b": "a_.._.._b.mp3", "..": "untitled.mp3", "CON": "_CON.mp3", "a:b?": "a_b_.mp3", ".hidden": "_.hidden.mp3", "end. ": "end.mp3", "tab\tnew\nline\u202e": "tab new line.mp3",
 	} {
-		require.Equal(t, want, Expand("{title}", Fields{Title: title, URL: "https://example.org/x.mp3?y"}), title)
+		require.Equal(t, want, Expand("{title}", File{URL: "https://example.org/x.mp3?y"}, "", title), title)
 	}
-	require.Equal(t, "2003-12-13/a.m4a", Expand("{date}/{title}", Fields{Title: "a", Date: time.Date(2003, 12, 13, 0, 0, 0, 0, time.UTC), URL: "https://example.org/", Type: "audio/mp4"}))
+	require.Equal(t, "2003-12-13/a.m4a", Expand("{date}/{title}", File{Time: time.Date(2003, 12, 13, 0, 0, 0, 0, time.UTC), URL: "https://example.org/", Type: "audio/mp4"}, "", "a"))
 	for _, test := range []struct{ address, kind, want string }{
 		{"a.exe", "audio/mpeg", "t.mp3"}, {"a.lnk", "audio/x-m4a", "t.m4a"}, {"a.sh", "video/mp4", "t.mp4"}, {"a.html", "audio/mpeg; x=y", "t.mp3"}, {"a.MP3", "audio/mpeg", "t.MP3"},
 		{"a.m4b", "audio/mp4", "t.m4b"}, {"a.exe", "", "t.bin"}, {"a.exe", "audio/odd", "t.bin"}, {"a.mp3", "audio/odd", "t.mp3"}, {"a.mp3", "application/octet-stream", "t.mp3"},
 		{"a.html", "", "t.bin"}, {"a.html", "text/html", "t.html"}, {"a.desktop", "image/png", "t.png"}, {"a", "", "t.bin"}, {"a.zip", "application/zip", "t.zip"}, {"a.scr", "application/x-msdownload", "t.bin"},
 	} {
-		require.Equal(t, test.want, Expand("{title}", Fields{Title: "t", URL: "https://example.org/" + test.address, Type: test.kind}), test)
+		require.Equal(t, test.want, Expand("{title}", File{URL: "https://example.org/" + test.address, Type: test.kind}, "", "t"), test)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		name := Expand("{feed}/{title}", Fields{Feed: rapid.String().Draw(t, "feed"), Title: rapid.String().Draw(t, "title"), URL: rapid.String().Draw(t, "url")})
+		name := Expand("{feed}/{title}", File{URL: rapid.String().Draw(t, "url")}, rapid.String().Draw(t, "feed"), rapid.String().Draw(t, "title"))
 		require.True(t, filepath.IsLocal(name), name)
 		for _, part := range strings.Split(name, "/") {
 			require.LessOrEqual(t, len(part), 200)

@@ -195,16 +195,6 @@ func (r *Report) found(page string, feeds feedhistory.Links) {
 	r.aside(lines...)
 }
 
-// private reports a new feed kept private because of its address.
-func (r *Report) private(feed string) {
-	r.aside(terminal.Clean(show.Address(feed) + ": private, because its address seems to have a secret; sync --public URL shows it to everybody"))
-}
-
-// gone reports a feed removed by somebody during the sync.
-func (r *Report) gone(feed string) {
-	r.aside(terminal.Clean(feed + ": removed from the mirror meanwhile"))
-}
-
 // hasTold reports whether tell has reported a poll of a feed.
 func (r *Report) hasTold(feed string) bool {
 	r.mu.Lock()
@@ -335,19 +325,8 @@ func (o *Outcome) Status() int {
 
 // changesText says how many entries have changed, and how.
 func changesText(added, changed, deleted int) string {
-	var parts []string
-	for _, part := range []struct {
-		n    int
-		what string
-	}{{added, "new"}, {changed, "changed"}, {deleted, "deleted"}} {
-		if part.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
-		}
-	}
-	if len(parts) == 0 {
-		return "nothing new"
-	}
-	return strings.Join(parts, ", ")
+	text := terminal.Counts("", terminal.Part{N: added, Says: "new"}, terminal.Part{N: changed, Says: "changed"}, terminal.Part{N: deleted, Says: "deleted"})
+	return cmp.Or(strings.ReplaceAll(strings.TrimPrefix(text, " · "), " · ", ", "), "nothing new")
 }
 
 // Text returns the outcome of a poll as one line.

@@ -14,6 +14,7 @@ import (
 	"github.com/feedhistory/feedhistory/backfill"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/readers"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 )
@@ -55,7 +56,7 @@ func (s *Sync) Run(ctx context.Context) error {
 func (s *Sync) Subscribe(ctx context.Context, given []readers.Outline, bar *terminal.Bar) error {
 	for i, feed := range given {
 		if ctx.Err() != nil {
-			return terminal.InterruptedError{Err: fmt.Errorf("interrupted: %d of %s added; run the same command again to continue", i, terminal.Count(len(given), "feed", "feeds"))}
+			return fmt.Errorf("%w: %d of %s added; run the same command again to continue", terminal.ErrInterrupted, i, terminal.Count(len(given), "feed", "feeds"))
 		}
 		bar.Step()
 		isNew, err := Subscribe(context.WithoutCancel(ctx), s.Poller.Mirror.Store, feed)
@@ -66,10 +67,24 @@ func (s *Sync) Subscribe(ctx context.Context, given []readers.Outline, bar *term
 			s.Strays.add(feed.URL, true)
 		}
 		if isNew && mirror.NewFeed(feed.URL).Private && !(s.Public && s.Strays.Named[feed.URL]) {
-			s.Report.private(feed.URL)
+			s.Report.Tell(show.Address(feed.URL) + ": private, because its address seems to have a secret; sync --public URL shows it to everybody")
 		}
 	}
 	return nil
+}
+
+// Subscriptions reads a subscription list, which must have a feed.
+func Subscriptions(w *command.World, file string) ([]readers.Outline, error) {
+	in, err := w.OpenFile(file)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	feeds, err := readers.ReadOPML(in)
+	if err == nil && len(feeds) == 0 {
+		err = errors.New("there is no feed in it")
+	}
+	return feeds, err
 }
 
 // Subscribe adds a feed to the store, and reports whether it is new. A feed in the store
@@ -90,7 +105,7 @@ func (s *Sync) end(ctx context.Context, o Outcome) error {
 	if o.kind == busy || o.kind == removed {
 		if _, err := s.Poller.Mirror.Store.Feed(context.WithoutCancel(ctx), o.URL); errors.Is(err, mirror.ErrNotFound) {
 			o.kind = removed
-			s.Report.gone(o.URL)
+			s.Report.Tell(o.URL + ": removed from the mirror meanwhile")
 		}
 	}
 	feeds, stray := s.Strays.of(o.URL)

@@ -586,15 +586,6 @@ func LineOfRecord(r *mirror.Record, e *feedhistory.Entry) *publish.Line {
 	return record
 }
 
-// PrintRecord prints a mirrored entry.
-func PrintRecord(w io.Writer, r *mirror.Record) error {
-	record, err := RecordOf(r)
-	if err != nil {
-		return err
-	}
-	return terminal.WriteJSON(w, record)
-}
-
 // DeletionRecord returns the line for the deletion of an entry.
 func DeletionRecord(feed string, t feedhistory.Tombstone) *publish.Line {
 	return &publish.Line{Feed: feed, EntryJSON: compose.EntryJSON{ID: t.Ref}, Deleted: publish.LineDeletion{Deleted: true, When: Utc(t.When)}}

@@ -74,7 +74,7 @@ func Failure(arg string, err error) error {
 	parse, ok := errors.AsType[*feedhistory.ParseError](err)
 	switch {
 	case errors.Is(err, context.Canceled):
-		what = "interrupted before it was read"
+		return fmt.Errorf("%s: %w before it was read", name, terminal.ErrInterrupted)
 	case ok && parse.Reason == feedhistory.ReasonNotFeed:
 		what = "not a feed: " + parse.Err.Error()
 	case ok && parse.Line > 0:
@@ -86,11 +86,7 @@ func Failure(arg string, err error) error {
 	if todo != "" {
 		what += "; " + todo
 	}
-	said := errors.New(name + ": " + what)
-	if errors.Is(err, context.Canceled) {
-		return terminal.InterruptedError{Err: said}
-	}
-	return said
+	return errors.New(name + ": " + what)
 }
 
 // Remedy is the advice if the first document cannot be read; "" if there is nothing to
@@ -253,20 +249,20 @@ func InWords(err error) error {
 	if text == err.Error() {
 		return err
 	}
-	return &plainError{text, err}
+	return &Reworded{text, err}
 }
 
-// A plainError is an error in other words.
-type plainError struct {
-	text string
-	err  error
+// Reworded is an error in other words.
+type Reworded struct {
+	Text string
+	Err  error
 }
 
 // Error returns the words.
-func (e *plainError) Error() string { return e.text }
+func (e *Reworded) Error() string { return e.Text }
 
 // Unwrap returns the original error.
-func (e *plainError) Unwrap() error { return e.err }
+func (e *Reworded) Unwrap() error { return e.Err }
 
 func notJSON(e *json.SyntaxError) string {
 	if strings.HasPrefix(e.Error(), "unexpected end") {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/dustin/go-humanize"
 	"github.com/feedhistory/feedhistory"
 	"golang.org/x/net/publicsuffix"
 )
@@ -349,31 +350,14 @@ func parseMoment(text string, now time.Time) (time.Time, error) {
 // A Size is a number of bytes. On the command line it looks like 500, 10MB or 1.5GiB.
 type Size int64
 
-var units = map[string]float64{
-	"": 1, "b": 1,
-	"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12,
-	"kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
-	"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40,
-	"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
-}
-
 // UnmarshalText reads a size from the command line.
-func (s *Size) UnmarshalText(text []byte) (err error) {
-	*s, err = parseSize(string(text))
-	return err
-}
-
-func parseSize(text string) (Size, error) {
-	number := strings.TrimRight(text, "bBkKmMgGtTiI ")
-	unit, ok := units[strings.ToLower(strings.TrimSpace(text[len(number):]))]
-	n, err := strconv.ParseFloat(number, 64)
-	if !ok || err != nil || math.IsNaN(n) || n < 0 {
-		return 0, fmt.Errorf("%q is not a size such as 500kB, 10MB or 1GiB", text)
+func (s *Size) UnmarshalText(text []byte) error {
+	n, err := humanize.ParseBytes(string(text))
+	if err != nil || n > math.MaxInt64 {
+		return fmt.Errorf("%q is not a size such as 500kB, 10MB or 1GiB", text)
 	}
-	if n *= unit; n >= math.MaxInt64 {
-		return 0, fmt.Errorf("%q is too large", text)
-	}
-	return Size(n), nil
+	*s = Size(n)
+	return nil
 }
 
 // SizeText returns a size for people, such as 16 MiB.
@@ -440,11 +424,14 @@ func checkLeast(f *kong.Flag) error {
 	return errors.New("at least " + least)
 }
 
+// IsGiven reports whether a flag or an argument has another value than its default.
+func IsGiven(v *kong.Value) bool { return !v.Target.IsZero() && fmt.Sprint(v.Target) != v.Default }
+
 // CheckProtocol refuses flags for other protocols than the given one: the tag `of` names theirs.
 func CheckProtocol(call *kong.Context, protocol string) error {
 	for _, f := range call.Selected().Flags {
 		of := f.Tag.Get("of")
-		if of != "" && !f.Target.IsZero() && fmt.Sprint(f.Target) != f.Default && !slices.Contains(strings.Split(of, ","), protocol) {
+		if of != "" && IsGiven(f.Value) && !slices.Contains(strings.Split(of, ","), protocol) {
 			return fmt.Errorf("--%s: %s has no such flag", f.Name, protocol)
 		}
 	}
@@ -574,18 +561,8 @@ type StatusError int
 // Error returns the status as text.
 func (e StatusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// An InterruptedError ends the command with the exit status for an interrupt.
-type InterruptedError struct {
-	Err error // Err describes the interrupted action.
-}
-
-// Error returns the message of Err.
-func (e InterruptedError) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e InterruptedError) Unwrap() error { return e.Err }
-
-// ErrInterrupted replaces the error of a context ended by an interrupt.
+// ErrInterrupted replaces the error of a context ended by an interrupt. It ends the command with
+// the exit status for that.
 var ErrInterrupted = errors.New("interrupted")
 
 // An OutputError is an error of writing to standard output.

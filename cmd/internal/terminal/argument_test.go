@@ -57,13 +57,15 @@ func TestParseSize(t *testing.T) {
 		"0": 0, "500": 500, "500B": 500, "10MB": 10_000_000, "10mb": 10_000_000, "10M": 10_000_000,
 		"10 MB": 10_000_000, "1kB": 1000, "1KiB": 1024, "1.5GiB": 3 << 29, "2G": 2_000_000_000, "1TiB": 1 << 40,
 	} {
-		if got, err := parseSize(text); err != nil || got != want {
-			t.Errorf("parseSize(%q) = %d, %v; want %d", text, got, err, want)
+		var got Size
+		if err := got.UnmarshalText([]byte(text)); err != nil || got != want {
+			t.Errorf("%q: %d, %v; want %d", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", "MB", "10X", "-1", "1e30TB", "10MBB", "NaN", "Inf", "0x10", "1 0"} {
-		if got, err := parseSize(text); err == nil {
-			t.Errorf("parseSize(%q) = %d, want an error", text, got)
+		var got Size
+		if err := got.UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q: %d, want an error", text, got)
 		}
 	}
 }
