@@ -625,7 +625,7 @@ func (d *Location) Feed(ctx context.Context, store mirror.Store, arg string, exa
 			return nil, choice(arg, feeds, partial)
 		}
 	}
-	return nil, &show.Reworded{Text: terminal.WithoutUser(arg) + " is not in " + d.Place() + "; feedhistory list shows what is", Err: mirror.ErrNotFound}
+	return nil, &show.WordedError{Text: terminal.WithoutUser(arg) + " is not in " + d.Place() + "; feedhistory list shows what is", Err: mirror.ErrNotFound}
 }
 
 // Feeds returns the feeds people mean by arguments, each once.

@@ -249,20 +249,20 @@ func InWords(err error) error {
 	if text == err.Error() {
 		return err
 	}
-	return &Reworded{text, err}
+	return &WordedError{text, err}
 }
 
-// Reworded is an error in other words.
-type Reworded struct {
+// A WordedError is an error in other words.
+type WordedError struct {
 	Text string
 	Err  error
 }
 
 // Error returns the words.
-func (e *Reworded) Error() string { return e.Text }
+func (e *WordedError) Error() string { return e.Text }
 
 // Unwrap returns the original error.
-func (e *Reworded) Unwrap() error { return e.Err }
+func (e *WordedError) Unwrap() error { return e.Err }
 
 func notJSON(e *json.SyntaxError) string {
 	if strings.HasPrefix(e.Error(), "unexpected end") {
