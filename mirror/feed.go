@@ -644,8 +644,8 @@ func (s publicStore) Documents(ctx context.Context, feed string) iter.Seq2[*Docu
 }
 
 // Versions implements Store.
-func (s publicStore) Versions(ctx context.Context, feed, id string) iter.Seq2[*Version, error] {
-	return visible(s.Store.Versions(ctx, feed, id), 0, func(*Version) (bool, error) { return s.shows(ctx, feed) })
+func (s publicStore) Versions(ctx context.Context, feed, id string) iter.Seq2[*Record, error] {
+	return visible(s.Store.Versions(ctx, feed, id), 0, func(*Record) (bool, error) { return s.shows(ctx, feed) })
 }
 
 // Entries implements Store.

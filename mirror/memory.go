@@ -35,8 +35,8 @@ type memoryFeed struct {
 }
 
 type memoryEntry struct {
-	record   *Record    // nil if there are only versions
-	versions []*Version // ordered by Version.Compare
+	record   *Record   // nil if there are only versions
+	versions []*Record // the newest first
 }
 
 // Feed implements Store.
@@ -173,8 +173,8 @@ func (r *Record) says(all []string, prefix bool) bool {
 }
 
 // Versions implements Store.
-func (m *Memory) Versions(ctx context.Context, feed, id string) iter.Seq2[*Version, error] {
-	return sequence(ctx, m, clone, func() ([]*Version, error) {
+func (m *Memory) Versions(ctx context.Context, feed, id string) iter.Seq2[*Record, error] {
+	return sequence(ctx, m, clone, func() ([]*Record, error) {
 		if f := m.feeds[feed]; f != nil {
 			return slices.Clone(f.entries[id].versions), nil
 		}
@@ -238,7 +238,7 @@ func (f *memoryFeed) putEntries(c *Commit) {
 	for _, r := range c.Put {
 		e := at(r.ID)
 		if old := e.record; old != nil && old.Content.Format != "" {
-			e.versions = append(e.versions, &Version{ID: old.ID, Copy: old.Copy, Content: old.Content})
+			e.versions = append(e.versions, &Record{ID: old.ID, Copy: old.Copy, Content: old.Content})
 		}
 		e.set(c, r, r.Content)
 	}
@@ -273,12 +273,12 @@ func (e *memoryEntry) prune(keep int) {
 	if e.record != nil {
 		seen[e.record.Copy.Digest] = true
 	}
-	e.versions = slices.DeleteFunc(e.versions, func(v *Version) bool {
+	e.versions = slices.DeleteFunc(e.versions, func(v *Record) bool {
 		known := seen[v.Copy.Digest] // of equal ones, the first counts
 		seen[v.Copy.Digest] = true
 		return known
 	})
-	slices.SortFunc(e.versions, (*Version).Compare)
+	slices.SortFunc(e.versions, newer)
 	e.versions = e.versions[:min(len(e.versions), max(keep, 0))]
 }
 
@@ -337,10 +337,10 @@ type feedForm struct {
 }
 
 type entryForm struct {
-	ID       string     `json:"id"`
-	Post     string     `json:"post,omitempty"`
-	Marks    *Marks     `json:"marks,omitempty"`
-	Versions []*Version `json:"versions,omitempty"`
+	ID       string    `json:"id"`
+	Post     string    `json:"post,omitempty"`
+	Marks    *Marks    `json:"marks,omitempty"`
+	Versions []*Record `json:"versions,omitempty"`
 	*Record
 }
 

@@ -47,10 +47,10 @@ func (r *Record) isBuried() bool {
 
 // An effect is the effect of a document on a record.
 type effect struct {
-	content  bool     // the entry's content has changed
-	resigned bool     // only the signatures in its addresses have: no change, but the newest are to be given out
-	touched  bool     // something else to store has changed
-	version  *Version // an earlier version of the entry to store: the document's copy, or nil
+	content  bool    // the entry's content has changed
+	resigned bool    // only the signatures in its addresses have: no change, but the newest are to be given out
+	touched  bool    // something else to store has changed
+	version  *Record // an earlier version of the entry to store: the document's copy, or nil
 }
 
 // take merges a copy of the entry. If the document replaces everything, its copy counts
@@ -66,8 +66,8 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 		c.Source = "" // the publisher has shown this very copy
 	}
 	switch {
-	case !known || from.replaces || back || c.Compare(r.Copy) >= 0:
-		did.touched = r.Copy.Compare(c) != 0 || r.Copy.Source != c.Source || back
+	case !known || from.replaces || back || c.compare(r.Copy) >= 0:
+		did.touched = r.Copy.compare(c) != 0 || r.Copy.Source != c.Source || back
 		if did.content = r.Copy.Digest != c.Digest; did.content {
 			r.Content, r.Archived = contentOf(e), false
 		} else if did.resigned = from.resigned[r.ID] != nil; did.resigned {
@@ -80,7 +80,7 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 			r.Absence = from.absence
 		}
 	case c.Digest != r.Copy.Digest:
-		did.version = &Version{ID: r.ID, Copy: c, Content: contentOf(e)}
+		did.version = &Record{ID: r.ID, Copy: c, Content: contentOf(e)}
 	}
 	asNew := c.Digest == r.Copy.Digest || e.Updated.IsZero() || !e.Updated.Before(r.Content.Updated)
 	if from.archive && asNew && !r.Archived {
@@ -611,31 +611,31 @@ func (a *allowance) growth(was, r *Record, did *effect) (int64, error) {
 		return r.Content.Size - was.Content.Size, nil
 	}
 	var before, after int64
-	var kept []*Version
+	var kept []*Record
 	for v, err := range a.store.Versions(a.ctx, a.feed.URL, r.ID) {
 		if err != nil {
 			return 0, err
 		}
 		before += v.Content.Size
-		kept = append(kept, &Version{Copy: v.Copy, Content: Content{Size: v.Content.Size}})
+		kept = append(kept, &Record{Copy: v.Copy, Content: Content{Size: v.Content.Size}})
 	}
-	add := func(v *Version) (isNew bool) {
-		same := func(o *Version) bool { return o.Copy.Digest == v.Copy.Digest }
+	add := func(v *Record) (isNew bool) {
+		same := func(o *Record) bool { return o.Copy.Digest == v.Copy.Digest }
 		if isNew = !slices.ContainsFunc(kept, same); isNew {
 			kept = append(kept, v)
 		}
 		return isNew
 	}
 	if was.Copy.Digest != r.Copy.Digest && was.Content.Format != "" {
-		add(&Version{Copy: was.Copy, Content: was.Content})
+		add(&Record{Copy: was.Copy, Content: was.Content})
 	}
 	if added := did.version; added != nil {
 		if !add(added) {
 			did.version = nil
 		}
 	}
-	kept = slices.DeleteFunc(kept, func(v *Version) bool { return v.Copy.Digest == r.Copy.Digest })
-	slices.SortFunc(kept, (*Version).Compare)
+	kept = slices.DeleteFunc(kept, func(v *Record) bool { return v.Copy.Digest == r.Copy.Digest })
+	slices.SortFunc(kept, newer)
 	kept = kept[:min(len(kept), a.keep)]
 	for _, v := range kept {
 		after += v.Content.Size

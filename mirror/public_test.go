@@ -176,7 +176,7 @@ func (s turningStore) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mi
 	}
 }
 
-func (s turningStore) Versions(ctx context.Context, feed, id string) iter.Seq2[*mirror.Version, error] {
+func (s turningStore) Versions(ctx context.Context, feed, id string) iter.Seq2[*mirror.Record, error] {
 	s.turn()
 	return s.Store.Versions(ctx, feed, id)
 }

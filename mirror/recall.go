@@ -426,7 +426,7 @@ func (mg *merger) replaceUnnamed(m *mergeResult, unnamed map[string]*Record) err
 		if named.Copy.Digest == "" {
 			continue // there was no room for it
 		}
-		copies := []*Version{{ID: r.ID, Copy: r.Copy, Content: r.Content}}
+		copies := []*Record{{ID: r.ID, Copy: r.Copy, Content: r.Content}}
 		for v, err := range mg.store.Versions(mg.ctx, mg.feed.URL, r.ID) {
 			if err != nil {
 				return err
@@ -446,7 +446,7 @@ func (mg *merger) replaceUnnamed(m *mergeResult, unnamed map[string]*Record) err
 }
 
 // rename adds a reader's copy to the record with the publisher's id.
-func (mg *merger) rename(m *mergeResult, r *Record, v *Version) error {
+func (mg *merger) rename(m *mergeResult, r *Record, v *Record) error {
 	e, err := v.Entry()
 	if err == nil {
 		d := compose.DraftOf(e)
@@ -459,7 +459,7 @@ func (mg *merger) rename(m *mergeResult, r *Record, v *Version) error {
 	before, from := *r, source{recalled: true}
 	did := r.take(from.copyOf(e), e, from)
 	if did.content {
-		did.version = &Version{ID: r.ID, Copy: before.Copy, Content: before.Content}
+		did.version = &Record{ID: r.ID, Copy: before.Copy, Content: before.Content}
 	}
 	if did.version != nil && mg.allowance.keep > 0 {
 		m.change.Versions = append(m.change.Versions, did.version)

@@ -90,9 +90,9 @@ type Store interface {
 	// the query points to may change afterwards: Entries copies them.
 	Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 
-	// Versions yields the earlier versions kept of an entry, ordered by Version.Compare,
-	// without the current one.
-	Versions(ctx context.Context, feed, id string) iter.Seq2[*Version, error]
+	// Versions yields the earlier versions kept of an entry, without the current one: the
+	// newest first, by Copy.Compare. Only ID, Copy and Content of each are set.
+	Versions(ctx context.Context, feed, id string) iter.Seq2[*Record, error]
 
 	// Remove removes a feed and everything belonging to it. The error matches ErrNotFound
 	// if there is no such feed. If the feed is added again, its versions begin again.
@@ -174,9 +174,10 @@ type Commit struct {
 	// Their Content is ignored.
 	Touch []*Record
 
-	// Versions are earlier versions of entries to add. A version is ignored if
-	// the entry has a version with the same Digest, the current one included.
-	Versions []*Version
+	// Versions are earlier versions of entries to add, of which ID, Copy and Content count.
+	// A version is ignored if the entry has a version with the same Digest, the current one
+	// included.
+	Versions []*Record
 
 	// Keep is the maximum number of versions to keep of each entry in the commit; the
 	// oldest by Copy.Compare are dropped. Zero means none.
@@ -256,10 +257,11 @@ type Query struct {
 	// Remove it.
 	AfterCommit *int64
 
-	// Beyond, if not nil, selects only entries after this place in the order: older ones,
+	// Beyond, if not nil, selects only entries after this one in the order: older ones,
 	// or newer ones with Oldest, or later changes with AfterCommit; earlier ones with
-	// Latest.
-	Beyond *Place
+	// Latest. Only its Feed, ID and Time count or, with AfterCommit, LastCommit and ID. The
+	// entry need not be there.
+	Beyond *Record
 
 	// Oldest puts the oldest entries first. It has no effect with AfterCommit.
 	Oldest bool
@@ -276,7 +278,7 @@ func (q Query) Has(r *Record) bool {
 	return r != nil && (q.Feed == "" || q.Feed == r.Feed) && q.States.has(r) &&
 		(q.Since.IsZero() || !r.Time().Before(q.Since)) && (q.Until.IsZero() || r.Time().Before(q.Until)) &&
 		(q.AfterCommit == nil || r.LastCommit > *q.AfterCommit) &&
-		(q.Beyond == nil || q.compare(r.Place(), q.Beyond) > 0)
+		(q.Beyond == nil || q.Compare(r, q.Beyond) > 0)
 }
 
 // Compare compares records in the order of the query. No two are equal.
@@ -284,20 +286,16 @@ func (q Query) Compare(a, b *Record) int {
 	if a == nil || b == nil {
 		return nilLast(a == nil, b == nil)
 	}
-	return q.compare(a.Place(), b.Place())
-}
-
-func (q Query) compare(a, b *Place) int {
 	if q.AfterCommit != nil {
 		if q.Latest {
 			a, b = b, a
 		}
-		return cmp.Or(cmp.Compare(a.Commit, b.Commit), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.LastCommit, b.LastCommit), cmp.Compare(a.ID, b.ID))
 	}
 	if q.Oldest {
 		a, b = b, a
 	}
-	return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.Feed, a.Feed), cmp.Compare(b.ID, a.ID))
+	return cmp.Or(b.Time().Compare(a.Time()), cmp.Compare(b.Feed, a.Feed), cmp.Compare(b.ID, a.ID))
 }
 
 // States is a set of kinds of entries, by their State.
@@ -323,14 +321,6 @@ func (s States) has(r *Record) bool {
 	return s&Traces != 0
 }
 
-// A Place is where a Record is in the order of a Query.
-type Place struct {
-	Time   time.Time // the Record.Time; not used with Query.AfterCommit
-	Feed   string    // the Record.Feed; not used with Query.AfterCommit
-	Commit int64     // the Record.LastCommit; used only with Query.AfterCommit
-	ID     string    // the Record.ID
-}
-
 // A State says whether an entry is part of its feed.
 type State string
 
@@ -343,11 +333,11 @@ const (
 	Erased  State = "erased"  // Mirror.Erase has erased the entry: only its ID is kept, and it is never stored again
 )
 
-// A Record is a Store's record of one entry.
+// A Record is a Store's record of one entry, or of an earlier version of it.
 type Record struct {
 	Feed  string `json:"-"` // the URL of the feed
 	ID    string `json:"-"` // the ID of the entry
-	State State  `json:"state"`
+	State State  `json:"state,omitempty"`
 
 	Copy Copy `json:"copy,omitzero"` // the copy of the entry that counts; zero if the State is Unseen
 
@@ -382,11 +372,6 @@ func (r *Record) Time() time.Time {
 	return feedtime.First(r.Content.Published, r.Content.Updated, r.Added)
 }
 
-// Place returns the record's place in the order of a Query.
-func (r *Record) Place() *Place {
-	return &Place{Time: r.Time(), Feed: r.Feed, Commit: r.LastCommit, ID: r.ID}
-}
-
 // Deletion returns the deletion of an entry no longer part of its feed: with the time
 // its publisher gives, or else the time the mirror noticed. ok is false for a Live
 // entry.
@@ -401,25 +386,6 @@ func (r *Record) Deletion() (t feedhistory.Tombstone, ok bool) {
 // Entry returns the entry as it was published. If the stored content is
 // damaged, the error is a *feedhistory.ParseError.
 func (r *Record) Entry() (*feedhistory.Entry, error) { return r.Content.entry(r.ID) }
-
-// A Version is an earlier version of an entry.
-type Version struct {
-	ID      string  `json:"-"` // the ID of the entry
-	Copy    Copy    `json:"copy"`
-	Content Content `json:"content"`
-}
-
-// Compare orders the versions of an entry: the newest first, by Copy.Compare, and of equal
-// ones the one with the greater Digest.
-func (v *Version) Compare(other *Version) int {
-	if v == nil || other == nil {
-		return nilLast(v == nil, other == nil)
-	}
-	return cmp.Or(other.Copy.Compare(v.Copy), cmp.Compare(other.Copy.Digest, v.Copy.Digest))
-}
-
-// Entry returns the version as it was published; see Record.Entry.
-func (v *Version) Entry() (*feedhistory.Entry, error) { return v.Content.entry(v.ID) }
 
 // A Content is the entry as published, together with the fields often queried.
 type Content struct {
@@ -497,10 +463,16 @@ type Copy struct {
 	Source string    `json:"source,omitempty"` // the Name of the Recall that brought it, or the reader that kept it; "" if a poll or a Merge did
 }
 
-// Compare orders the copies of an entry, older first (5005#20, 5005#21).
+// Compare orders the copies of an entry, older first (5005#20, 5005#21), and of equally old
+// ones the one with the smaller Digest.
 func (c Copy) Compare(other Copy) int {
-	return c.precedence().Compare(other.precedence())
+	return cmp.Or(c.compare(other), cmp.Compare(c.Digest, other.Digest))
 }
+
+func (c Copy) compare(other Copy) int { return c.precedence().Compare(other.precedence()) }
+
+// newer puts the newer one of two versions first.
+func newer(a, b *Record) int { return b.Copy.Compare(a.Copy) }
 
 func (c Copy) precedence() feedtime.Copy {
 	return feedtime.Copy{At: c.At, Rank: c.Rank.precedence()}
@@ -547,9 +519,9 @@ func Lookup(ctx context.Context, s Store, feed, id string) (*Record, error) {
 		return nil, err
 	}
 	if known := records[id]; known != nil {
-		beyond := known.Place()
+		beyond := *known
 		beyond.ID += "\x01"
-		query := Query{Feed: feed, Until: beyond.Time.Add(time.Second), Beyond: beyond, States: Current | Former, Limit: 1}
+		query := Query{Feed: feed, Until: known.Time().Add(time.Second), Beyond: &beyond, States: Current | Former, Limit: 1}
 		for r, err := range s.Entries(ctx, query) {
 			if err != nil {
 				return nil, err

@@ -54,8 +54,8 @@ type (
 	}
 	entryLine struct {
 		publish.Line
-		Mirror   *Record    `json:"mirror,omitempty"` // without the text, which is in raw; absent if the entry comes from elsewhere
-		Versions []*Version `json:"versions,omitempty"`
+		Mirror   *Record   `json:"mirror,omitempty"` // without the text, which is in raw; absent if the entry comes from elsewhere
+		Versions []*Record `json:"versions,omitempty"`
 	}
 )
 
@@ -714,7 +714,7 @@ func (f *importedFeed) newRecord(l *entryLine) (*Record, error) {
 }
 
 // leaveOut removes an erased entry from the state of its feed.
-func (f *importedFeed) leaveOut(r *Record, versions []*Version) error {
+func (f *importedFeed) leaveOut(r *Record, versions []*Record) error {
 	state := f.line.State
 	switch {
 	case r.State == Live:

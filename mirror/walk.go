@@ -231,7 +231,7 @@ func (f *memoryFeed) shrink() {
 			archived = append(archived, e.record)
 		}
 	}
-	slices.SortFunc(archived, func(a, b *Record) int { return a.Copy.Compare(b.Copy) })
+	slices.SortFunc(archived, func(a, b *Record) int { return a.Copy.compare(b.Copy) })
 	for _, r := range archived[:max(0, len(archived)-keptLimit*9/10)] {
 		delete(f.entries, r.ID)
 		delete(f.posts, r.ID)

@@ -26,7 +26,7 @@ type everything struct {
 	Feeds     []*mirror.Feed
 	Documents []*mirror.DocumentRecord
 	Records   []*mirror.Record
-	Versions  []*mirror.Version
+	Versions  []*mirror.Record
 }
 
 func contentsOf(t *testing.T, db string) (all everything) {
@@ -112,7 +112,7 @@ func fullStore(t *testing.T, db string) {
 			r.Feed, r.State = url, []mirror.State{mirror.Live, mirror.Deleted, mirror.Absent}[i]
 			change.Put = append(change.Put, r)
 			for range i {
-				v := &mirror.Version{}
+				v := &mirror.Record{}
 				filled(t, reflect.ValueOf(v).Elem(), &n)
 				v.ID = r.ID
 				change.Versions = append(change.Versions, v)

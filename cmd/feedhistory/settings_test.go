@@ -198,7 +198,7 @@ var unset = map[string]string{
 	"harvest/atompmh.QueuedRecord": "written by Fetch",
 	"mirror.Commit":                "written by a Mirror, for a Store", "mirror.Content": "written by a Mirror", "mirror.DocumentRecord": "written by a Mirror",
 	"mirror.Feed": "written by a Mirror", "mirror.Debt": "written by a Mirror", "mirror.Marks": "stored as it is", "mirror.Month": "a result",
-	"mirror.Import": "counts of what was read", "mirror.Place": "from a Record; any number is a place", "mirror.Query.AfterCommit": "any number is a commit",
+	"mirror.Import": "counts of what was read", "mirror.Query.AfterCommit": "any number is a commit",
 	"mirror.Rank": "written by a Mirror", "mirror.RecallReport": "a result", "mirror.Record": "written by a Mirror", "mirror.Report": "a result", "mirror.Usage": "written by a Mirror",
 	"mirror/sqlstore.Info": "a result", "mirror/sqlstore.Inspection": "a result",
 	"publish/serve.Cache": "makes no error: a negative one keeps nothing", "publish.FileInfo": "a result", "publish.Report": "a result",

@@ -46,11 +46,11 @@ func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.R
 	}
 	var found *search
 	query := func(after *mirror.Record) (_ *question, err error) {
-		beyond := q.Beyond
-		if after != nil {
-			beyond = after.Place()
-		} else if found, err = s.begin(ctx, &q); err != nil {
-			return nil, err
+		beyond := cmp.Or(after, q.Beyond)
+		if after == nil {
+			if found, err = s.begin(ctx, &q); err != nil {
+				return nil, err
+			}
 		}
 		if err := found.prepare(ctx, &q, beyond); err != nil {
 			return nil, err
@@ -94,7 +94,7 @@ const (
 
 // entriesQuery returns the statement for a query, from beyond a place, with the
 // conditions of a search.
-func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Place, found condition) *question {
+func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Record, found condition) *question {
 	ask := ask(columns + " FROM fh.entries")
 	if q.Feed == "" && (found.sql == "" || found.ordered) {
 		ask.add(s.newest)
@@ -111,7 +111,7 @@ func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Pla
 			than, order = "<", " DESC"
 		}
 		if beyond != nil {
-			ask.add(" AND change "+than+"= ? AND (change, coalesce(long_id, id)) "+than+" (?, ?)", beyond.Commit, beyond.Commit, escaped(beyond.ID))
+			ask.add(" AND change "+than+"= ? AND (change, coalesce(long_id, id)) "+than+" (?, ?)", beyond.LastCommit, beyond.LastCommit, escaped(beyond.ID))
 		}
 		ask.add(" ORDER BY change" + order + ", coalesce(long_id, id)" + order)
 		return ask
@@ -124,7 +124,7 @@ func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Pla
 		than, order = ">", ""
 	}
 	if beyond != nil {
-		time := timeText(beyond.Time)
+		time := timeText(beyond.Time())
 		ask.add(" AND time "+than+"= ? AND (time, feed_url, coalesce(long_id, id)) "+than+" (?, ?, ?)",
 			time, time, escaped(beyond.Feed), escaped(beyond.ID))
 	}
@@ -163,8 +163,8 @@ func (s *Store) narrow(ask *question, q *mirror.Query, found condition) {
 }
 
 // Versions implements mirror.Store.
-func (s *Store) Versions(ctx context.Context, feed, id string) iter.Seq2[*mirror.Version, error] {
-	query := func(after *mirror.Version) (*question, error) {
+func (s *Store) Versions(ctx context.Context, feed, id string) iter.Seq2[*mirror.Record, error] {
+	query := func(after *mirror.Record) (*question, error) {
 		q := ask("SELECT coalesce(long_id, id), "+copyColumns+", "+contentColumns+" FROM fh.versions WHERE "+ofFeed+" AND id = ?",
 			keyOf(feed), keyOf(id))
 		if after != nil {
@@ -173,8 +173,8 @@ func (s *Store) Versions(ctx context.Context, feed, id string) iter.Seq2[*mirror
 		q.add(" ORDER BY at DESC, rank_time DESC, rank_place DESC, digest DESC")
 		return q, nil
 	}
-	return pages(ctx, s, 0, query, func(rows *sql.Rows) (*mirror.Version, int, error) {
-		v := &mirror.Version{}
+	return pages(ctx, s, 0, query, func(rows *sql.Rows) (*mirror.Record, int, error) {
+		v := &mirror.Record{}
 		err := rows.Scan(slices.Concat([]any{textColumn{&v.ID}}, copyTargets(&v.Copy), contentTargets(&v.Content))...)
 		return v, len(v.Content.Data), err
 	})

@@ -101,18 +101,18 @@ func TestNewest(t *testing.T) {
 
 // expected returns the entries that a query should find.
 func expected(entries int, start time.Time, q mirror.Query, has func(int) bool) (found []string) {
-	var all []mirror.Place
+	var all []mirror.Record
 	for n := range entries {
-		c := mirror.Place{Time: start.Add(time.Duration(n/3) * time.Minute), Feed: []string{"a", "b"}[n%2], ID: fmt.Sprint(n)}
-		if has(n) && (q.Feed == "" || c.Feed == q.Feed) && (q.Until.IsZero() || c.Time.Before(q.Until)) {
+		c := mirror.Record{Added: start.Add(time.Duration(n/3) * time.Minute), Feed: []string{"a", "b"}[n%2], ID: fmt.Sprint(n)}
+		if has(n) && (q.Feed == "" || c.Feed == q.Feed) && (q.Until.IsZero() || c.Time().Before(q.Until)) {
 			all = append(all, c)
 		}
 	}
-	slices.SortFunc(all, func(a, b mirror.Place) int {
+	slices.SortFunc(all, func(a, b mirror.Record) int {
 		if q.Oldest {
 			a, b = b, a
 		}
-		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(b.Feed, a.Feed), cmp.Compare(b.ID, a.ID))
+		return cmp.Or(b.Time().Compare(a.Time()), cmp.Compare(b.Feed, a.Feed), cmp.Compare(b.ID, a.ID))
 	})
 	for _, c := range all {
 		if q.Limit == 0 || len(found) < q.Limit {

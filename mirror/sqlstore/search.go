@@ -232,7 +232,7 @@ type reach struct {
 }
 
 // prepare chooses the method for the next page.
-func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Place) error {
+func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Record) error {
 	if f == nil || f.stage == settled {
 		return nil
 	}
@@ -283,10 +283,10 @@ func (f *search) count(ctx context.Context) error {
 
 // walk reads entries from beyond a place, and gathers the keys of those with the words.
 // It reports whether the next page can have no others.
-func (f *search) walk(ctx context.Context, q *mirror.Query, beyond *mirror.Place) (enough bool, err error) {
+func (f *search) walk(ctx context.Context, q *mirror.Query, beyond *mirror.Record) (enough bool, err error) {
 	read := 0
 	for stride := f.reach.first; stride <= max(f.reach.last, 4*f.want); stride *= 4 {
-		last := &mirror.Place{}
+		last := &mirror.Record{}
 		n, err := f.stride(ctx, f.texts(q, beyond, stride), last, &read)
 		switch {
 		case err != nil:
@@ -305,7 +305,7 @@ func (f *search) walk(ctx context.Context, q *mirror.Query, beyond *mirror.Place
 
 // texts returns the query for the texts of some entries, in the order of a
 // query.
-func (f *search) texts(q *mirror.Query, beyond *mirror.Place, stride int) *question {
+func (f *search) texts(q *mirror.Query, beyond *mirror.Record, stride int) *question {
 	ask := f.entriesQuery("SELECT "+textColumns+", time, feed_url, coalesce(long_id, id)", q, beyond, condition{})
 	ask.add(" LIMIT " + strconv.Itoa(stride))
 	return ask
@@ -314,7 +314,7 @@ func (f *search) texts(q *mirror.Query, beyond *mirror.Place, stride int) *quest
 // stride reads a portion of the entries, and returns their number. It ends
 // early if there are enough results, or if too much has been read. It sets last
 // to the place of the last entry.
-func (f *search) stride(ctx context.Context, ask *question, last *mirror.Place, read *int) (n int, err error) {
+func (f *search) stride(ctx context.Context, ask *question, last *mirror.Record, read *int) (n int, err error) {
 	rows, err := f.query(ctx, ask.sql.String(), ask.args...)
 	if err != nil {
 		return 0, err
@@ -324,7 +324,7 @@ func (f *search) stride(ctx context.Context, ask *question, last *mirror.Place, 
 	for ; len(f.keys) < f.want && *read <= f.reach.bytes && rows.Next(); n++ {
 		var key int64
 		var r mirror.Record
-		if err := rows.Scan(append(textTargets(&key, &r), timeColumn{&last.Time}, textColumn{&last.Feed}, textColumn{&last.ID})...); err != nil {
+		if err := rows.Scan(append(textTargets(&key, &r), timeColumn{&last.Added}, textColumn{&last.Feed}, textColumn{&last.ID})...); err != nil {
 			return 0, err
 		}
 		fillWords(&set, &r)
@@ -338,7 +338,7 @@ func (f *search) stride(ctx context.Context, ask *question, last *mirror.Place, 
 
 // pick steps through the index of times and looks which entries are results. It
 // reports whether the next page can have no others.
-func (f *search) pick(ctx context.Context, q *mirror.Query, beyond *mirror.Place) (enough bool, err error) {
+func (f *search) pick(ctx context.Context, q *mirror.Query, beyond *mirror.Record) (enough bool, err error) {
 	bounded, whole, err := f.bound(ctx, *q, beyond)
 	if err != nil {
 		return false, err
@@ -353,7 +353,7 @@ func (f *search) pick(ctx context.Context, q *mirror.Query, beyond *mirror.Place
 
 // bound returns a query for some steps beyond a place, and reports whether there is
 // nothing after them.
-func (f *search) bound(ctx context.Context, q mirror.Query, beyond *mirror.Place) (mirror.Query, bool, error) {
+func (f *search) bound(ctx context.Context, q mirror.Query, beyond *mirror.Record) (mirror.Query, bool, error) {
 	ask := ask("SELECT time FROM fh.entries")
 	than, order := "<=", " DESC"
 	if q.Oldest {
@@ -366,7 +366,7 @@ func (f *search) bound(ctx context.Context, q mirror.Query, beyond *mirror.Place
 	}
 	switch {
 	case beyond != nil:
-		ask.add(" AND time "+than+" ?", timeText(beyond.Time))
+		ask.add(" AND time "+than+" ?", timeText(beyond.Time()))
 	case q.Oldest && !q.Since.IsZero():
 		ask.add(" AND time >= ?", timeText(q.Since))
 	case !q.Oldest && !q.Until.IsZero():

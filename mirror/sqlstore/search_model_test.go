@@ -95,7 +95,7 @@ var drawSearch = rapid.Custom(func(t *rapid.T) mirror.Query {
 		q.Since, q.Until = minute(rapid.IntRange(0, 4).Draw(t, "since")), minute(rapid.IntRange(5, 11).Draw(t, "until"))
 	}
 	if rapid.Bool().Draw(t, "from a place") {
-		q.Beyond = &mirror.Place{Time: minute(rapid.IntRange(1, 10).Draw(t, "beyond")), Feed: "a", ID: "15"}
+		q.Beyond = &mirror.Record{Added: minute(rapid.IntRange(1, 10).Draw(t, "beyond")), Feed: "a", ID: "15"}
 	}
 	if version := rapid.Int64Range(-1, 6).Draw(t, "changes"); q.Feed != "" && version >= 0 && !q.Oldest {
 		q.AfterCommit, q.Beyond = &version, nil
@@ -105,7 +105,7 @@ var drawSearch = rapid.Custom(func(t *rapid.T) mirror.Query {
 
 func places(records []*mirror.Record) (list []string) {
 	for _, r := range records {
-		list = append(list, fmt.Sprint(*r.Place(), r.Content.Title))
+		list = append(list, fmt.Sprint(r.Time(), r.Feed, r.ID, r.LastCommit, r.Content.Title))
 	}
 	return list
 }

@@ -100,7 +100,7 @@ func TestCommitNew(t *testing.T) {
 		}
 		batch := func() []*mirror.Commit {
 			kept := first("http://c.example/"+strings.Repeat("long", 400), 1)
-			kept.Versions = []*mirror.Version{{ID: kept.Put[0].ID, Copy: mirror.Copy{Digest: "old"}, Content: mirror.Content{Format: feedhistory.RSS, Data: "<item/>"}},
+			kept.Versions = []*mirror.Record{{ID: kept.Put[0].ID, Copy: mirror.Copy{Digest: "old"}, Content: mirror.Content{Format: feedhistory.RSS, Data: "<item/>"}},
 				{ID: kept.Put[0].ID, Copy: mirror.Copy{Digest: "new"}, Content: mirror.Content{Format: feedhistory.RSS, Data: "<item/>"}}}
 			kept.Touch = []*mirror.Record{{ID: "trace", State: mirror.Unseen}}
 			filed := first("http://d.example/", 3)

@@ -125,7 +125,7 @@ func testNested(t *testing.T, w *world) {
 	w.stock()
 	w.commit("a", mirror.Commit{
 		Documents: []*mirror.DocumentRecord{document("d", "d"), document("e", "e")},
-		Versions:  []*mirror.Version{{ID: "000", Copy: mirror.Copy{Digest: "1"}}, {ID: "000", Copy: mirror.Copy{Digest: "2"}}}, Keep: 2,
+		Versions:  []*mirror.Record{{ID: "000", Copy: mirror.Copy{Digest: "1"}}, {ID: "000", Copy: mirror.Copy{Digest: "2"}}}, Keep: 2,
 	})
 	n := 0
 	inside := func(store mirror.Store) {
@@ -176,9 +176,9 @@ func testAliases(t *testing.T, w *world) {
 	fill(&d)
 	d.Names = []string{"d", "e"}
 	r := live("a", at(0))
-	v := &mirror.Version{ID: "a", Copy: mirror.Copy{Digest: "old"}}
+	v := &mirror.Record{ID: "a", Copy: mirror.Copy{Digest: "old"}}
 	require.NoError(t, w.Commit(w.ctx, &mirror.Commit{
-		Feed: &f, Put: []*mirror.Record{r}, Documents: []*mirror.DocumentRecord{&d}, Versions: []*mirror.Version{v}, Keep: 1,
+		Feed: &f, Put: []*mirror.Record{r}, Documents: []*mirror.DocumentRecord{&d}, Versions: []*mirror.Record{v}, Keep: 1,
 	}))
 	want, wantDocument, wantRecord, wantVersion := normal(f), normal(d), normal(*r), normal(*v)
 	wantRecord.Feed = feedURL

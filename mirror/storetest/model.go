@@ -66,8 +66,8 @@ var (
 			Rank: drawRank.Draw(t, "rank"), Entries: rapid.IntRange(0, 9).Draw(t, "entries"),
 		}
 	})
-	drawVersion = rapid.Custom(func(t *rapid.T) *mirror.Version {
-		return &mirror.Version{ID: drawID.Draw(t, "id"), Copy: drawCopy.Draw(t, "copy"), Content: drawContent.Draw(t, "content")}
+	drawVersion = rapid.Custom(func(t *rapid.T) *mirror.Record {
+		return &mirror.Record{ID: drawID.Draw(t, "id"), Copy: drawCopy.Draw(t, "copy"), Content: drawContent.Draw(t, "content")}
 	})
 )
 
@@ -128,7 +128,7 @@ func (w *world) compare(t *rapid.T, changed string) {
 	w.lookAt(changed, "1", "2", "3", "4", "5 ", "5", "6", "x", "y", "z")
 	for _, url := range []string{"", changed} {
 		q.Feed = url
-		beyond := &mirror.Place{Time: drawTime.Draw(t, "time"), Feed: "a", Commit: 2, ID: drawID.Draw(t, "id")}
+		beyond := &mirror.Record{Added: drawTime.Draw(t, "time"), Feed: "a", LastCommit: 2, ID: drawID.Draw(t, "id")}
 		w.entries(mirror.Query{Feed: url, States: mirror.Current | mirror.Former}, mirror.Query{Feed: url, Beyond: beyond}, q, mirror.Query{Feed: url, Search: word})
 		if url != "" {
 			w.entries(mirror.Query{Feed: url, AfterCommit: &after, States: mirror.Current | mirror.Former}, mirror.Query{Feed: url, AfterCommit: &after, Beyond: beyond})

@@ -149,7 +149,7 @@ func testConflict(_ *testing.T, w *world) {
 				f := &mirror.Feed{URL: feedURL, Commits: version, Title: "refused"}
 				err := s.Commit(w.ctx, &mirror.Commit{
 					Feed: f, Put: []*mirror.Record{live("refused", at(0))}, Touch: []*mirror.Record{live("marked", at(0))},
-					Versions: []*mirror.Version{{ID: "a", Copy: mirror.Copy{Digest: "refused"}}}, Keep: 9,
+					Versions: []*mirror.Record{{ID: "a", Copy: mirror.Copy{Digest: "refused"}}}, Keep: 9,
 					Documents: []*mirror.DocumentRecord{{URL: "refused", Names: []string{"refused"}}}, Forget: true,
 				})
 				require.ErrorIs(w, err, mirror.ErrConflict)
@@ -243,11 +243,11 @@ func testRecordIDs(_ *testing.T, w *world) {
 	w.records(feedURL, ids...)
 	zero := int64(0)
 	for _, id := range ids {
-		w.entries(mirror.Query{Beyond: &mirror.Place{Time: at(0), Feed: feedURL, ID: id}},
-			mirror.Query{Feed: feedURL, AfterCommit: &zero, Beyond: &mirror.Place{Commit: 1, ID: id}})
+		w.entries(mirror.Query{Beyond: &mirror.Record{Added: at(0), Feed: feedURL, ID: id}},
+			mirror.Query{Feed: feedURL, AfterCommit: &zero, Beyond: &mirror.Record{LastCommit: 1, ID: id}})
 	}
 	for i, id := range ids {
-		w.commit(feedURL, mirror.Commit{Versions: []*mirror.Version{{ID: id, Copy: mirror.Copy{Digest: fmt.Sprint("v", i)}}}, Keep: 1})
+		w.commit(feedURL, mirror.Commit{Versions: []*mirror.Record{{ID: id, Copy: mirror.Copy{Digest: fmt.Sprint("v", i)}}}, Keep: 1})
 	}
 	w.look(feedURL)
 }
@@ -272,8 +272,8 @@ func testRecordTimes(_ *testing.T, w *world) {
 		r.Feed = feedURL
 		same(w, []*mirror.Record{r}, w.entries(mirror.Query{}))
 		w.entries(mirror.Query{Since: instant}, mirror.Query{Until: instant},
-			mirror.Query{Beyond: &mirror.Place{Time: instant, Feed: feedURL, ID: "b"}},
-			mirror.Query{Beyond: &mirror.Place{Time: last}}, mirror.Query{Beyond: r.Place()})
+			mirror.Query{Beyond: &mirror.Record{Added: instant, Feed: feedURL, ID: "b"}},
+			mirror.Query{Beyond: &mirror.Record{Added: last}}, mirror.Query{Beyond: r})
 		last = instant
 	}
 }
@@ -337,16 +337,16 @@ func testOrder(_ *testing.T, w *world) {
 	for _, oldest := range []bool{false, true} {
 		want := w.entries(mirror.Query{Oldest: oldest})
 		for i := 0; i < len(want); i += 17 {
-			w.entries(mirror.Query{Oldest: oldest, Beyond: want[i].Place(), Limit: 9})
+			w.entries(mirror.Query{Oldest: oldest, Beyond: want[i], Limit: 9})
 		}
-		between := want[50].Place() // of no record
+		between := *want[50] // of no record
 		between.ID += " "
 		of := w.entries(mirror.Query{Oldest: oldest, Feed: "b"})
-		w.entries(mirror.Query{Oldest: oldest, Beyond: want[299].Place()},
-			mirror.Query{Oldest: oldest, Feed: "b", Beyond: of[99].Place()},
-			mirror.Query{Oldest: oldest, Beyond: between},
-			mirror.Query{Oldest: oldest, Beyond: &mirror.Place{Time: want[50].Time(), Feed: "0"}},
-			mirror.Query{Oldest: oldest, Beyond: &mirror.Place{Time: at(9999)}})
+		w.entries(mirror.Query{Oldest: oldest, Beyond: want[299]},
+			mirror.Query{Oldest: oldest, Feed: "b", Beyond: of[99]},
+			mirror.Query{Oldest: oldest, Beyond: &between},
+			mirror.Query{Oldest: oldest, Beyond: &mirror.Record{Added: want[50].Time(), Feed: "0"}},
+			mirror.Query{Oldest: oldest, Beyond: &mirror.Record{Added: at(9999)}})
 	}
 }
 
@@ -356,7 +356,7 @@ func testInterval(_ *testing.T, w *world) {
 	w.entries(mirror.Query{Since: at(20).In(time.FixedZone("", 7200))}, mirror.Query{Until: at(40)},
 		mirror.Query{Since: at(20).Add(1), Until: at(40).Add(1)},
 		mirror.Query{Feed: "c", Since: at(20), Until: at(40)},
-		mirror.Query{Since: at(20), Until: at(40), Beyond: want[4].Place(), Limit: 4},
+		mirror.Query{Since: at(20), Until: at(40), Beyond: want[4], Limit: 4},
 		mirror.Query{Since: at(20), Until: at(20)})
 }
 
@@ -367,12 +367,12 @@ func testChanges(_ *testing.T, w *world) {
 	}
 	all, three := int64(-1), int64(3)
 	w.entries(mirror.Query{Feed: "a", AfterCommit: &all, Limit: 3},
-		mirror.Query{Feed: "a", AfterCommit: &three, Beyond: &mirror.Place{Commit: 1, ID: "x"}},
+		mirror.Query{Feed: "a", AfterCommit: &three, Beyond: &mirror.Record{LastCommit: 1, ID: "x"}},
 		mirror.Query{Feed: "a", AfterCommit: &three, Since: at(30)},
 		mirror.Query{AfterCommit: &all})
 	for i, r := range w.entries(mirror.Query{Feed: "a", AfterCommit: &all}) {
 		if i%13 == 0 {
-			w.entries(mirror.Query{Feed: "a", AfterCommit: &all, Beyond: &mirror.Place{Commit: r.LastCommit, ID: r.ID}})
+			w.entries(mirror.Query{Feed: "a", AfterCommit: &all, Beyond: &mirror.Record{LastCommit: r.LastCommit, ID: r.ID}})
 		}
 	}
 }
@@ -396,7 +396,7 @@ func testDeleted(_ *testing.T, w *world) {
 		mirror.Query{States: mirror.Former},
 		mirror.Query{States: mirror.Former, Search: "conten", Prefix: true, Until: records[1].Time()},
 		mirror.Query{States: mirror.Former, Feed: feedURL, AfterCommit: &zero},
-		mirror.Query{States: mirror.Current | mirror.Former, Limit: 2, Beyond: records[0].Place()},
+		mirror.Query{States: mirror.Current | mirror.Former, Limit: 2, Beyond: records[0]},
 		mirror.Query{States: mirror.Traces},
 		mirror.Query{States: mirror.Traces, Feed: feedURL, Oldest: true},
 		mirror.Query{States: mirror.Traces, Feed: feedURL, AfterCommit: &zero},
@@ -405,7 +405,7 @@ func testDeleted(_ *testing.T, w *world) {
 		mirror.Query{States: mirror.Former | mirror.Traces, Feed: feedURL},
 		mirror.Query{States: mirror.AllStates, Feed: feedURL, AfterCommit: &zero, Latest: true},
 		mirror.Query{States: mirror.AllStates, Feed: feedURL, AfterCommit: &zero},
-		mirror.Query{States: mirror.AllStates, Feed: feedURL, AfterCommit: &zero, Latest: true, Beyond: &mirror.Place{Commit: 4}, Limit: 2},
+		mirror.Query{States: mirror.AllStates, Feed: feedURL, AfterCommit: &zero, Latest: true, Beyond: &mirror.Record{LastCommit: 4}, Limit: 2},
 		mirror.Query{Feed: feedURL, AfterCommit: &zero, Latest: true, Limit: 1})
 	back := *records[2]
 	back.State = mirror.Live
@@ -453,7 +453,7 @@ func testSearch(_ *testing.T, w *world) {
 		w.entries(mirror.Query{Search: search, Prefix: true})
 	}
 	w.entries(mirror.Query{Search: "gazelle", Limit: 1},
-		mirror.Query{Search: "gazelle", Beyond: &mirror.Place{Time: at(0), Feed: "other", ID: "rss"}},
+		mirror.Query{Search: "gazelle", Beyond: &mirror.Record{Added: at(0), Feed: "other", ID: "rss"}},
 		mirror.Query{Search: "gazelle", Feed: feedURL}, mirror.Query{Search: "gazelle", Until: at(0)})
 
 	// Only the current version is searched.
@@ -469,9 +469,9 @@ func testVersions(_ *testing.T, w *world) {
 		r.Copy.Digest, r.Content = digest, content("Title "+digest, "Content", at(hours))
 		return r
 	}
-	of := func(records ...*mirror.Record) (versions []*mirror.Version) {
+	of := func(records ...*mirror.Record) (versions []*mirror.Record) {
 		for _, r := range records {
-			versions = append(versions, &mirror.Version{ID: r.ID, Copy: r.Copy, Content: r.Content})
+			versions = append(versions, &mirror.Record{ID: r.ID, Copy: r.Copy, Content: r.Content})
 		}
 		return versions
 	}
@@ -501,11 +501,11 @@ func testVersions(_ *testing.T, w *world) {
 	// A tombstone alone is not a version.
 	w.commit(feedURL, mirror.Commit{Touch: []*mirror.Record{{ID: "c", State: mirror.Unseen}}, Keep: 9})
 	w.put(feedURL, live("c", at(1)))
-	var full mirror.Version
+	var full mirror.Record
 	fill(&full)
-	full.ID = "d"
-	w.commit(feedURL, mirror.Commit{Versions: []*mirror.Version{&full}, Keep: 1})
-	same(w, []*mirror.Version{&full}, w.versions(feedURL, "d"))
+	full = mirror.Record{ID: "d", Copy: full.Copy, Content: full.Content}
+	w.commit(feedURL, mirror.Commit{Versions: []*mirror.Record{&full}, Keep: 1})
+	same(w, []*mirror.Record{&full}, w.versions(feedURL, "d"))
 	w.look(feedURL)
 }
 
@@ -521,14 +521,14 @@ func testKeep(_ *testing.T, w *world) {
 		put("c", n, 9)
 	}
 	w.look(feedURL)
-	old := &mirror.Version{ID: "a", Copy: mirror.Copy{At: at(-1), Digest: "old"}}
-	w.commit(feedURL, mirror.Commit{Versions: []*mirror.Version{old}, Keep: 3})
+	old := &mirror.Record{ID: "a", Copy: mirror.Copy{At: at(-1), Digest: "old"}}
+	w.commit(feedURL, mirror.Commit{Versions: []*mirror.Record{old}, Keep: 3})
 	mark := live("b", at(4))
 	mark.Copy.Digest = "4"
 	w.commit(feedURL, mirror.Commit{Touch: []*mirror.Record{mark}, Keep: 2})
 	w.look(feedURL)
 	put("b", 5, 0)
-	w.commit(feedURL, mirror.Commit{Versions: []*mirror.Version{old}})
+	w.commit(feedURL, mirror.Commit{Versions: []*mirror.Record{old}})
 	w.look(feedURL)
 }
 

@@ -193,9 +193,9 @@ func (w *world) searches() bool {
 	return true
 }
 
-func (w *world) versions(url, id string) []*mirror.Version {
+func (w *world) versions(url, id string) []*mirror.Record {
 	w.Helper()
-	return askAll(w, "versions of "+id, func(s mirror.Store) iter.Seq2[*mirror.Version, error] { return s.Versions(w.ctx, url, id) })
+	return askAll(w, "versions of "+id, func(s mirror.Store) iter.Seq2[*mirror.Record, error] { return s.Versions(w.ctx, url, id) })
 }
 
 func (w *world) document(url, name string) *mirror.DocumentRecord {
@@ -245,7 +245,9 @@ func (w *world) lookAt(url string, more ...string) {
 func brief(query any) string {
 	var b strings.Builder
 	for field, v := range reflect.ValueOf(query).Fields() {
-		if !v.IsZero() {
+		if r, ok := v.Interface().(*mirror.Record); ok && r != nil {
+			fmt.Fprintf(&b, " Beyond={%v %s %d %s}", r.Time(), r.Feed, r.LastCommit, r.ID)
+		} else if !v.IsZero() {
 			fmt.Fprintf(&b, " %s=%v", field.Name, reflect.Indirect(v))
 		}
 	}

@@ -59,15 +59,15 @@ func names(answer any, err error) string {
 		}
 	case []*mirror.Record:
 		for _, r := range answer {
+			if r.Feed == "" { // a version
+				all = append(all, r.Copy.Digest)
+				continue
+			}
 			all = append(all, strings.TrimSuffix(r.ID+" "+r.Feed, " "+feedURL))
 		}
 	case []*mirror.DocumentRecord:
 		for _, d := range answer {
 			all = append(all, d.URL)
-		}
-	case []*mirror.Version:
-		for _, v := range answer {
-			all = append(all, v.Copy.Digest)
 		}
 	}
 	if err != nil {

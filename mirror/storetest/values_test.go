@@ -116,8 +116,8 @@ func (s *values) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.
 	return each(ctx, s, q.Feed, func(m *mirror.Memory) iter.Seq2[*mirror.Record, error] { return m.Entries(ctx, q) })
 }
 
-func (s *values) Versions(ctx context.Context, feed, id string) iter.Seq2[*mirror.Version, error] {
-	return each(ctx, s, feed, func(m *mirror.Memory) iter.Seq2[*mirror.Version, error] { return m.Versions(ctx, feed, id) })
+func (s *values) Versions(ctx context.Context, feed, id string) iter.Seq2[*mirror.Record, error] {
+	return each(ctx, s, feed, func(m *mirror.Memory) iter.Seq2[*mirror.Record, error] { return m.Versions(ctx, feed, id) })
 }
 
 func (s *values) Remove(ctx context.Context, url string) error {

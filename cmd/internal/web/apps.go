@@ -322,7 +322,7 @@ func (s *Server) takeFrom(r *http.Request, a *stream, n int, take take) (err err
 			if full = full || a.has(record, m) && (n == 0 || a.room < mostShown); full {
 				return nil
 			}
-			a.query.Beyond = record.Place()
+			a.query.Beyond = record
 			if !a.has(record, m) {
 				return nil
 			}

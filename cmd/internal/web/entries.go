@@ -113,7 +113,7 @@ func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, erro
 			}
 		}
 		v.Items = append(v.Items, item)
-		query.Beyond = record.Place()
+		query.Beyond = record
 	}
 	if feed == nil {
 		return v, nil
@@ -153,7 +153,7 @@ func portions(ctx context.Context, store mirror.Store, q mirror.Query) iter.Seq2
 					return
 				}
 				n++
-				q.Beyond = record.Place()
+				q.Beyond = record
 			}
 			if n < q.Limit {
 				return
@@ -409,15 +409,15 @@ func isBeginning(search string) bool {
 	return utf8.RuneCountInString(last) > 2
 }
 
-// token encodes a place for a URL.
-func token(c *mirror.Place) string {
-	text := c.Time.UTC().Format(time.RFC3339Nano) + "\n" + c.Feed + "\n" + c.ID
+// token encodes the place of an entry in the order for a URL.
+func token(c *mirror.Record) string {
+	text := c.Time().UTC().Format(time.RFC3339Nano) + "\n" + c.Feed + "\n" + c.ID
 	return base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
 // parseToken decodes a token; nil, which means the first page, if it is
 // invalid.
-func parseToken(token string) *mirror.Place {
+func parseToken(token string) *mirror.Record {
 	text, err := base64.RawURLEncoding.DecodeString(token)
 	parts := strings.SplitN(string(text), "\n", 3)
 	if err != nil || len(parts) < 3 || !utf8.Valid(text) {
@@ -427,5 +427,5 @@ func parseToken(token string) *mirror.Place {
 	if err != nil {
 		return nil
 	}
-	return &mirror.Place{Time: at, Feed: parts[1], ID: parts[2]}
+	return &mirror.Record{Added: at, Feed: parts[1], ID: parts[2]}
 }

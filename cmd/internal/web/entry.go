@@ -224,7 +224,7 @@ func (w *entryText) plain() string { return w.Title + "\n" + plain(w.text) }
 // that is not ""; nil if there is none.
 func (s *Server) neighbours(ctx context.Context, r *mirror.Record, search string) (older, newer *entryItem, err error) {
 	for oldest, found := range map[bool]**entryItem{false: &older, true: &newer} {
-		query := mirror.Query{Feed: r.Feed, Search: search, Prefix: isBeginning(search), Beyond: r.Place(), Oldest: oldest, Limit: 1}
+		query := mirror.Query{Feed: r.Feed, Search: search, Prefix: isBeginning(search), Beyond: r, Oldest: oldest, Limit: 1}
 		other, err := lastOf(ctx, s.store, query)
 		if err != nil {
 			return nil, nil, err

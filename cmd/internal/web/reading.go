@@ -104,7 +104,7 @@ func (s *Server) readRecords(ctx context.Context, p *readPage, feed *mirror.Feed
 		if err != nil {
 			return nil, err
 		}
-		if query.Beyond = first.Place(); !isBack {
+		if query.Beyond = first; !isBack {
 			all, query.Limit, size = append(all, first), entriesRead, len(first.Content.Data)
 		}
 	}
@@ -131,7 +131,7 @@ func (s *Server) readRecords(ctx context.Context, p *readPage, feed *mirror.Feed
 		p.Next = p.query("from", next)
 	}
 	if id != "" {
-		before, err := lastOf(ctx, s.store, mirror.Query{Feed: feed.URL, Oldest: !query.Oldest, Beyond: all[0].Place(), Limit: 1})
+		before, err := lastOf(ctx, s.store, mirror.Query{Feed: feed.URL, Oldest: !query.Oldest, Beyond: all[0], Limit: 1})
 		if err != nil {
 			return nil, err
 		}
