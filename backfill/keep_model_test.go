@@ -92,7 +92,7 @@ func (k *kept) keepCut(t *rapid.T, change func()) {
 	}
 	changes, err := k.keep(ctx)
 	k.before, k.fails, k.store.left, k.m.Client.Budget.Documents = nil, nil, -1, 0
-	if err == nil && changes != nil && !changes.AsOf.IsZero() {
+	if err == nil && changes != nil && !changes.Feed.WholeAsOf().IsZero() {
 		k.requireCounted(t)
 	}
 	feed, err := k.m.Store.Feed(context.Background(), k.url+k.path)

@@ -45,11 +45,11 @@ func TestKeep(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, changes.Failure)
 	require.Equal(t, 10, changes.Added)
-	require.Equal(t, feedhistory.Window, changes.Verdict)
+	require.Equal(t, feedhistory.Window, changes.Feed.Verdict)
 
 	changes, _ = keep()
 	require.Equal(t, 85, changes.Added)
-	require.Equal(t, feedhistory.Whole, changes.Verdict) // X-WP-Total agrees
+	require.Equal(t, feedhistory.Whole, changes.Feed.Verdict) // X-WP-Total agrees
 	blog.has(t, blog.held(t, m, url), func(p post) string { return p.guid(blog.url) })
 	changes, requests := keep()
 	require.Nil(t, changes)
@@ -64,11 +64,11 @@ func TestKeep(t *testing.T) {
 	changes, err = m.Update(t.Context(), url)
 	require.NoError(t, err)
 	require.NoError(t, changes.Failure)
-	require.Equal(t, feedhistory.Partial, changes.Verdict)
+	require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
 	changes, _ = keep()
 	require.Equal(t, 15, changes.Added)
-	require.Equal(t, feedhistory.Whole, changes.Verdict)
-	require.Empty(t, changes.Gaps)
+	require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+	require.Empty(t, changes.Feed.Ledger.Gaps())
 	blog.has(t, blog.held(t, m, url), func(p post) string { return p.guid(blog.url) })
 }
 
@@ -91,12 +91,12 @@ func TestKeepFails(t *testing.T) {
 	fails = true
 	changes, err := b.Keep(t.Context(), m, s.url+"/feed")
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Partial, changes.Verdict)
-	require.Len(t, changes.Gaps, 1)
+	require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
+	require.Len(t, changes.Feed.Ledger.Gaps(), 1)
 	fails = false
 	changes, err = b.Keep(t.Context(), m, s.url+"/feed")
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Window, changes.Verdict)
+	require.Equal(t, feedhistory.Window, changes.Feed.Verdict)
 }
 
 // A walk that brings nothing pays for nothing that polls have missed.
@@ -115,11 +115,11 @@ func TestKeepNothingForMissed(t *testing.T) {
 		}
 		changes, err := m.Update(t.Context(), s.url+"/feed")
 		require.NoError(t, err)
-		require.Equal(t, feedhistory.Partial, changes.Verdict)
+		require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
 		changes, err = b.Keep(t.Context(), m, s.url+"/feed")
 		require.NoError(t, err)
 		if changes != nil {
-			require.Equal(t, feedhistory.Partial, changes.Verdict)
+			require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func TestKeepNothing(t *testing.T) {
 	b := &Backfill{HTTP: m.Client}
 	changes, err := b.Keep(t.Context(), m, s.url+"/feed")
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Window, changes.Verdict)
+	require.Equal(t, feedhistory.Window, changes.Feed.Verdict)
 	require.LessOrEqual(t, len(s.requests), 2+2, "%q", s.requests) // the feed itself is requested once more
 	asked := len(s.requests)
 	changes, err = b.Keep(t.Context(), m, s.url+"/feed")
@@ -242,10 +242,10 @@ func TestKeepRecount(t *testing.T) {
 			}
 			poll()
 			changes, _ := keep()
-			require.Equal(t, feedhistory.Whole, changes.Verdict)
-			require.False(t, changes.AsOf.IsZero())
+			require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+			require.False(t, changes.Feed.WholeAsOf().IsZero())
 			asOf := poll().WholeAsOf()
-			require.Equal(t, changes.AsOf, asOf)
+			require.Equal(t, changes.Feed.WholeAsOf(), asOf)
 
 			s.publish() // polls bring it
 			poll()
@@ -266,16 +266,16 @@ func TestKeepRecount(t *testing.T) {
 			require.Equal(t, asOf, feed.WholeAsOf())
 			changes, requests = keep()
 			require.Equal(t, 1, changes.Added)
-			require.Equal(t, feedhistory.Whole, changes.Verdict)
-			require.True(t, changes.AsOf.After(asOf))
+			require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+			require.True(t, changes.Feed.WholeAsOf().After(asOf))
 			require.LessOrEqual(t, requests, most, "%q", s.requests)
 			s.has(t, s.held(t, m, url), s.guids)
 
 			delete(s.posts, 17) // withdrawn, but the mirror keeps it
-			asOf = changes.AsOf
+			asOf = changes.Feed.WholeAsOf()
 			changes, _ = keep()
-			require.Equal(t, feedhistory.Whole, changes.Verdict)
-			require.True(t, changes.AsOf.After(asOf))
+			require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+			require.True(t, changes.Feed.WholeAsOf().After(asOf))
 			_, requests = keep()
 			require.Equal(t, 1, requests)
 
@@ -315,13 +315,13 @@ func TestKeepRefill(t *testing.T) {
 				changes, err := m.Update(t.Context(), url)
 				require.NoError(t, err)
 				require.NoError(t, changes.Failure)
-				require.Equal(t, feedhistory.Partial, changes.Verdict)
+				require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
 				before := len(b.requests)
 				changes, err = f.Keep(t.Context(), m, url)
 				require.NoError(t, err)
 				require.Equal(t, 25, changes.Added)
-				require.Empty(t, changes.Gaps)
-				require.Equal(t, first.Verdict, changes.Verdict)
+				require.Empty(t, changes.Feed.Ledger.Gaps())
+				require.Equal(t, first.Feed.Verdict, changes.Feed.Verdict)
 				require.LessOrEqual(t, len(b.requests)-before, 17, "%s", strings.Join(b.requests[before:], "\n"))
 				require.Len(t, b.held(t, m, url).Entries, len(b.posts))
 			}
@@ -343,7 +343,7 @@ func TestKeepRefillTooLate(t *testing.T) {
 		require.NoError(t, err)
 		changes, err := b.Keep(t.Context(), m, url)
 		require.NoError(t, err)
-		require.Equal(t, len(p.requests) > 5, changes.Verdict == feedhistory.Partial, "%v", changes.Gaps)
+		require.Equal(t, len(p.requests) > 5, changes.Feed.Verdict == feedhistory.Partial, "%v", changes.Feed.Ledger.Gaps())
 		for range 300 {
 			p.publish()
 		}

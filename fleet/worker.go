@@ -783,17 +783,17 @@ func (w *Worker) poll(ctx context.Context, t *turn) pollResult {
 		e.outcome, e.due = interrupted, rest
 	case err == nil && changes.Failure != nil:
 		e.outcome, e.due, e.err = failed, s.feed.Next, s.feed.Error
-		if _, waits := errors.AsType[*mirror.WaitError](changes.Failure); waits {
+		if errors.Is(changes.Failure, mirror.ErrWaits) {
 			e.outcome = early
 		} else if s.feed.Gone {
 			e.outcome = gone
 		}
 	case err == nil && s.feed.Documents > w.documents():
 		return pollResult{outcome: buried, dead: fmt.Sprintf("more than %d archive documents", w.documents())}
-	case err == nil && changes.More && changes.Documents > 0, err != nil && limited.Err() != nil && s.commits > 0:
+	case err == nil && changes.Feed.More && changes.Documents > 0, err != nil && limited.Err() != nil && s.commits > 0:
 		e.outcome, e.due = sliced, rest
 	case err == nil:
-		e.outcome, e.due = unchanged, changes.Next
+		e.outcome, e.due = unchanged, changes.Feed.Next
 		if changes.Added+changes.Changed+changes.Deleted > 0 {
 			e.outcome = changed
 		} else {

@@ -364,7 +364,7 @@ func testCareless(t *testing.T, seed uint64) (wholes int) {
 		changes, err := newMirror(store, p).Update(t.Context(), modelURL)
 		require.NoError(t, err, "%q", story)
 		require.True(t, p.fails || changes.Failure == nil, "%q: %v", story, changes.Failure)
-		story = append(story, fmt.Sprint("poll: ", changes.Kind, changes.Verdict, changes.Gaps))
+		story = append(story, fmt.Sprint("poll: ", changes.Feed.Kind, changes.Feed.Verdict, changes.Feed.Ledger.Gaps()))
 		most := 2*len(p.archives) + 4 + 2*len(p.redirects)
 		if p.fails {
 			most *= 4 // a request is tried again
@@ -375,7 +375,7 @@ func testCareless(t *testing.T, seed uint64) (wholes int) {
 			require.NotContains(t, has, "urn:parked:1", "%q", story)
 		}
 		p.known = len(has) > 0
-		if changes.Verdict != feedhistory.Whole || changes.Failure != nil {
+		if changes.Feed.Verdict != feedhistory.Whole || changes.Failure != nil {
 			continue
 		}
 		wholes++

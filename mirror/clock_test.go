@@ -47,7 +47,7 @@ func TestWrongClocks(t *testing.T) {
 					require.Less(t, time.Until(f.Next), 25*time.Hour, s)
 					time.Sleep(max(0, time.Until(f.Next)))
 				}
-				if changes, err := newMirror(s.slowly(), s.roads).Update(t.Context(), modelURL); err == nil && changes.Verdict == feedhistory.Whole {
+				if changes, err := newMirror(s.slowly(), s.roads).Update(t.Context(), modelURL); err == nil && changes.Feed.Verdict == feedhistory.Whole {
 					break
 				}
 			}

@@ -136,7 +136,7 @@ func TestWhatIsCutShortIsDue(t *testing.T) {
 				defer cancel()
 				changes, err := newMirror(failing, slowly(archives())).Update(ctx, aURL)
 				require.Error(t, err)
-				require.True(t, !changes.Next.After(time.Now()), "%v", changes.Next)
+				require.True(t, !changes.Feed.Next.After(time.Now()), "%v", changes.Feed.Next)
 
 				f := feedOf(t, store, aURL)
 				require.True(t, f.Due(time.Now()))
@@ -146,7 +146,7 @@ func TestWhatIsCutShortIsDue(t *testing.T) {
 				require.False(t, feedOf(t, store, aURL).UnderWay(time.Now()))
 
 				changes = polled(t, newMirror(store, slowly(archives())), aURL)
-				require.Equal(t, feedhistory.Whole, changes.Verdict)
+				require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
 				require.Len(t, held(t, store, aURL), 4)
 				f = feedOf(t, store, aURL)
 				require.False(t, f.Due(time.Now()))
@@ -245,9 +245,9 @@ func TestRetryAfterIsKept(t *testing.T) {
 		m.Revalidate = true
 		changes, err := m.Update(t.Context(), aURL)
 		require.NoError(t, err)
-		waiting := feedtest.ErrorAs[*mirror.WaitError](t, changes.Failure)
-		require.Equal(t, wait, time.Until(waiting.Until))
-		require.Equal(t, f.Verdict, changes.Verdict)
+		require.ErrorIs(t, changes.Failure, mirror.ErrWaits)
+		require.Equal(t, wait, time.Until(changes.Feed.Wait))
+		require.Equal(t, f.Verdict, changes.Feed.Verdict)
 		require.Empty(t, h.requests())
 		require.Equal(t, f, feedOf(t, store, aURL))
 		time.Sleep(wait)
@@ -271,7 +271,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 			store, h := &mirror.Memory{}, archives()
 			h.answer["http://a.example/3"] = leaveAlone("7200")
 			changes := polled(t, newMirror(store, h), aURL)
-			require.Equal(t, 2*time.Hour, time.Until(changes.Next))
+			require.Equal(t, 2*time.Hour, time.Until(changes.Feed.Next))
 			waits(t, store, h, 2*time.Hour)
 		})
 	})
@@ -305,7 +305,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 			h.answer["http://b.example/1"] = document("", "1")
 			time.Sleep(2 * time.Hour)
 			changes := polled(t, newMirror(store, h), aURL)
-			require.Equal(t, feedhistory.Whole, changes.Verdict)
+			require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
 		})
 	})
 }
@@ -337,8 +337,8 @@ func TestClockSetBack(t *testing.T) {
 		f.Ledger.Add(mirror.Debt{URL: "old", From: aURL, Reason: feedhistory.ReasonNetwork, Message: "old", Found: now.AddDate(1, 0, 0)})
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f}))
 		changes := polled(t, newMirror(store, archives()), aURL)
-		require.Empty(t, changes.Gaps)
-		require.Equal(t, feedhistory.Whole, changes.Verdict)
+		require.Empty(t, changes.Feed.Ledger.Gaps())
+		require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
 	})
 }
 
@@ -356,7 +356,7 @@ func TestAlias(t *testing.T) {
 		update(aURL)
 		update(bURL)
 		h.answer[aURL] = redirect(bURL)
-		require.Equal(t, bURL, update(aURL).Alias)
+		require.Equal(t, bURL, update(aURL).Feed.Alias)
 		f := feedOf(t, store, aURL)
 		require.Equal(t, bURL, f.Alias)
 		require.Len(t, held(t, store, aURL), 1)
@@ -367,19 +367,19 @@ func TestAlias(t *testing.T) {
 		// A feed does not become the alias of its own alias.
 		h.answer[aURL], h.answer[bURL] = document("", "3"), redirect(aURL)
 		changes := update(bURL)
-		require.Empty(t, changes.Alias)
+		require.Empty(t, changes.Feed.Alias)
 		require.Equal(t, aURL, changes.Moved)
 		require.Equal(t, 1, changes.Added)
 
 		// Polled by name, the feed is polled itself again.
-		require.Empty(t, update(aURL).Alias)
+		require.Empty(t, update(aURL).Feed.Alias)
 		require.Empty(t, feedOf(t, store, aURL).Alias)
 		require.Equal(t, []string{bURL}, due(t, store), "which is where the first one is now")
-		require.Equal(t, aURL, update(bURL).Alias, "without a request")
+		require.Equal(t, aURL, update(bURL).Feed.Alias, "without a request")
 
 		// The target of the alias is removed.
 		require.NoError(t, store.Remove(t.Context(), aURL))
-		require.Empty(t, update(bURL).Alias)
+		require.Empty(t, update(bURL).Feed.Alias)
 		require.Contains(t, held(t, store, bURL), "3")
 	})
 }
@@ -395,7 +395,7 @@ func TestNoAliasOfWhatFails(t *testing.T) {
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: other}))
 		h := &host{answer: map[string]http.HandlerFunc{aURL: redirect(bURL), bURL: document("", "1")}}
 		changes := polled(t, newMirror(store, h), aURL)
-		require.Empty(t, changes.Alias, name)
+		require.Empty(t, changes.Feed.Alias, name)
 		require.Len(t, held(t, store, aURL), 1)
 	}
 }

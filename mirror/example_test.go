@@ -40,7 +40,7 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(changes.Documents, "documents,", changes.Added, "new entries:", changes.Verdict)
+		fmt.Println(changes.Documents, "documents,", changes.Added, "new entries:", changes.Feed.Verdict)
 		documents["/feed"] = documents["/feed-new"]
 	}
 	// Output:
@@ -218,8 +218,8 @@ func ExampleMirror_Update_importer() {
 			fmt.Println(feedhistory.Describe(report.Failure)) // try again at report.Next
 			return
 		}
-		fmt.Println(report.Documents, "documents,", report.Added, "new entries:", report.Verdict)
-		more = report.More // a polite importer waits until report.Next
+		fmt.Println(report.Documents, "documents,", report.Added, "new entries:", report.Feed.Verdict)
+		more = report.Feed.More // a polite importer waits until report.Next
 	}
 	// Output:
 	// 2 documents, 3 new entries: partial

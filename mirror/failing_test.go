@@ -107,8 +107,8 @@ func disturbed(t *testing.T, text, url string, polls []string, d disturbance) (o
 		}
 		report, err := m.Update(t.Context(), url)
 		require.NoError(t, err)
-		o := outcome{verdict: report.Verdict, entries: held(t, store, url), failed: report.Failure != nil}
-		for _, g := range report.Gaps {
+		o := outcome{verdict: report.Feed.Verdict, entries: held(t, store, url), failed: report.Failure != nil}
+		for _, g := range report.Feed.Ledger.Gaps() {
 			o.gaps = append(o.gaps, fmt.Sprint(g.Reason, " ", site.Path(g.URL)))
 		}
 		outcomes = append(outcomes, o)

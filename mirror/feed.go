@@ -412,7 +412,7 @@ func (p *poll) aliasOf(address string) (bool, error) {
 	case !other.canStandFor(f):
 		return false, nil
 	}
-	f.Alias, p.changes.Alias = address, address
+	f.Alias = address
 	f.Failures, f.Error, f.Gone = 0, "", false
 	p.ready, p.unended, p.cut = p.later(f.Next), false, true
 	return true, nil

@@ -80,7 +80,7 @@ func testFixture(t *testing.T, file string, site *feedtest.Site, archive *feedte
 // not 0.
 func describe(site *feedtest.Site, c *mirror.Report, err error) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%v %v", c.Kind, c.Verdict)
+	fmt.Fprintf(&b, "%v %v", c.Feed.Kind, c.Feed.Verdict)
 	for _, n := range []struct {
 		name string
 		n    int
@@ -92,21 +92,21 @@ func describe(site *feedtest.Site, c *mirror.Report, err error) string {
 	if c.Moved != "" {
 		b.WriteString(", moved to " + site.Path(c.Moved))
 	}
-	if c.Alias != "" {
-		b.WriteString(", alias of " + site.Path(c.Alias))
+	if c.Feed.Alias != "" {
+		b.WriteString(", alias of " + site.Path(c.Feed.Alias))
 	}
-	if c.Gone {
+	if c.Feed.Gone {
 		b.WriteString(", gone")
 	}
-	if c.More {
+	if c.Feed.More {
 		b.WriteString(", more to come")
 	}
-	fmt.Fprintf(&b, ", next in %v", time.Until(c.Next).Round(time.Second))
+	fmt.Fprintf(&b, ", next in %v", time.Until(c.Feed.Next).Round(time.Second))
 	if err != nil {
 		b.WriteString(", failed")
 	}
 	b.WriteByte('\n')
-	for _, g := range c.Gaps {
+	for _, g := range c.Feed.Ledger.Gaps() {
 		fmt.Fprintf(&b, "  %v %s\n", g.Reason, site.Path(g.URL))
 	}
 	return b.String()

@@ -136,7 +136,7 @@ func (h *refusingHost) read(t require.TestingT, noGuess bool) (found []string) {
 			require.NoError(t, err)
 			ids = append(ids, r.ID)
 		}
-		note(ids, report.Gaps, report.Verdict, feed.Waits(time.Now()))
+		note(ids, report.Feed.Ledger.Gaps(), report.Feed.Verdict, feed.Waits(time.Now()))
 		m.Client.CloseIdle()
 	}
 	return found

@@ -64,7 +64,7 @@ func TestWaitOfAnotherRequest(t *testing.T) {
 			begun := time.Now()
 			changes := update()
 			require.NoError(t, changes.Failure, name)
-			require.Equal(t, feedhistory.Whole, changes.Verdict, name)
+			require.Equal(t, feedhistory.Whole, changes.Feed.Verdict, name)
 			require.Equal(t, 1, asked["/archive-1"], name)
 			require.Equal(t, !guesses, feedOf(t, store, modelURL).Waits(begun.Add(time.Hour)), name)
 			time.Sleep(time.Hour)
@@ -72,7 +72,7 @@ func TestWaitOfAnotherRequest(t *testing.T) {
 				require.NoError(t, changes.Failure)
 				return
 			}
-			feedtest.ErrorAs[*mirror.WaitError](t, changes.Failure)
+			require.ErrorIs(t, changes.Failure, mirror.ErrWaits)
 			require.Equal(t, 1, asked["/feed"])
 		})
 	}
@@ -87,8 +87,8 @@ func TestGoneAtOnce(t *testing.T) {
 	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: client}
 	report, err := m.Update(t.Context(), server.URL)
 	require.NoError(t, err)
-	require.True(t, report.Gone)
-	require.Equal(t, feedhistory.KindUnknown, report.Kind)
+	require.True(t, report.Feed.Gone)
+	require.Equal(t, feedhistory.KindUnknown, report.Feed.Kind)
 	feed, err := m.Store.Feed(t.Context(), server.URL)
 	require.NoError(t, err)
 	require.Equal(t, feedhistory.KindUnknown, feed.Kind)

@@ -111,15 +111,15 @@ func TestLateArchives(t *testing.T) {
 			m.Client.Budget.Documents = rapid.SampledFrom([]int{0, 0, 1, 2, 3}).Draw(r, "budget")
 			changes, err := m.Update(t.Context(), modelURL)
 			require.NoError(t, err)
-			story = append(story, fmt.Sprint(len(p.periods), " linked ", p.linked(), " budget ", m.Client.Budget.Documents, " ", changes.Verdict, " ", changes.Gaps))
+			story = append(story, fmt.Sprint(len(p.periods), " linked ", p.linked(), " budget ", m.Client.Budget.Documents, " ", changes.Feed.Verdict, " ", changes.Feed.Ledger.Gaps()))
 			if len(p.periods) == 0 {
 				continue
 			}
-			archived = archived && changes.Kind == feedhistory.Archived
+			archived = archived && changes.Feed.Kind == feedhistory.Archived
 			if before < 0 {
 				before = len(p.periods) // those that are in no document at the first poll cannot be known
 			}
-			if changes.Verdict == feedhistory.Whole {
+			if changes.Feed.Verdict == feedhistory.Whole {
 				entries := held(t, store, modelURL)
 				for i := before; i < len(p.periods); i++ {
 					if p.periods[i] >= p.linked() && i < p.first() {
@@ -128,17 +128,17 @@ func TestLateArchives(t *testing.T) {
 					require.Contains(t, entries, fmt.Sprintf("urn:%d", i), "%+v %q", *p, story)
 				}
 			}
-			cut = cut || changes.More
+			cut = cut || changes.Feed.More
 			if p.window == 0 && archived && !cut {
-				require.NotEqual(t, feedhistory.Partial, changes.Verdict, "%+v %v", *p, changes.Gaps)
+				require.NotEqual(t, feedhistory.Partial, changes.Feed.Verdict, "%+v %v", *p, changes.Feed.Ledger.Gaps())
 			}
 		}
 		m.Client.Budget.Documents = 0
 		for more := 0; p.window == 0 && archived && len(p.periods) > 0; more++ {
-			if changes := polled(t, m, modelURL); changes.Verdict != feedhistory.Partial {
+			if changes := polled(t, m, modelURL); changes.Feed.Verdict != feedhistory.Partial {
 				break
 			} else {
-				require.Less(t, more, 10, "%+v %v %q", *p, changes.Gaps, story)
+				require.Less(t, more, 10, "%+v %v %q", *p, changes.Feed.Ledger.Gaps(), story)
 			}
 		}
 	})

@@ -78,7 +78,7 @@ func TestMergeCutShort(t *testing.T) {
 
 			changes, err := m.Merge(t.Context(), url, (&brings{from: int(feed.Entries), to: 5}).source(t))
 			require.NoError(t, err)
-			require.Empty(t, changes.Gaps)
+			require.Empty(t, changes.Feed.Ledger.Gaps())
 			feed, err = m.Store.Feed(t.Context(), url)
 			require.NoError(t, err)
 			require.Equal(t, feedhistory.Whole, feed.Verdict)
@@ -112,12 +112,12 @@ func TestMergeKeepsGaps(t *testing.T) {
 			m := &mirror.Mirror{Store: &mirror.Memory{}}
 			changes, err := m.Merge(t.Context(), url, (&brings{from: 0, to: 1, err: missing}).source(t))
 			require.NoError(t, err)
-			require.Len(t, changes.Gaps, 1)
+			require.Len(t, changes.Feed.Ledger.Gaps(), 1)
 			src := (&brings{from: test.from, to: 4}).source(t)
 			src.Adds, src.End = test.adds, func() (json.RawMessage, bool) { return nil, test.proven }
 			changes, err = m.Merge(t.Context(), url, src)
 			require.NoError(t, err)
-			require.Len(t, changes.Gaps, test.gaps, "%v", changes.Gaps)
+			require.Len(t, changes.Feed.Ledger.Gaps(), test.gaps, "%v", changes.Feed.Ledger.Gaps())
 		})
 	}
 }

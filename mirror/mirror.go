@@ -130,11 +130,9 @@ func (m *Mirror) byNow(t time.Time) time.Time {
 
 // A Report is the result of a poll.
 type Report struct {
-	URL     string              // the feed's URL, as you subscribed to it
-	Kind    feedhistory.Kind    // the feed's kind, by its subscription document
-	Verdict feedhistory.Verdict // the verdict on the mirror after the poll
-	AsOf    time.Time           // when the feed was last Whole, if a server's count proves it; otherwise zero. See Feed.AsOf
-	Checked time.Time           // the time since which each archive has been read; zero if there are none. See Ledger.Checked
+	// Feed is the feed's state after the poll. Its Ledger has the missing parts: one that this
+	// poll found has a Found not before Feed.Polled.
+	Feed *Feed
 
 	Added, Changed, Deleted int // the numbers of entries added, changed and deleted
 
@@ -143,24 +141,15 @@ type Report struct {
 
 	// Failure is the reason why the poll got no subscription document, or only a damaged
 	// one, whose entries count nevertheless; the verdict is then Partial until the
-	// document is read. It is the error of Client.Get, or a *WaitError if the host has
+	// document is read. It is the error of Client.Get, or matches ErrWaits if the host has
 	// asked to be left alone, in which case nothing was requested. Nil means the document
-	// was read or has not changed. Feed.Failures counts failures other than a *WaitError.
+	// was read or has not changed. Feed.Failures counts the failures other than ErrWaits.
 	Failure error
-
-	// Gaps are the missing parts of the mirror after the poll, as Ledger.Gaps returns
-	// them. One this poll found has a Found not before the poll began; see Feed.Polled.
-	Gaps []*feedhistory.Gap
-
-	Next time.Time // when the next poll is welcome; zero means at any time, and for an Alias never
-	More bool      // whether the Budget ended the poll; the next one continues there
 
 	// Moved is the URL to request the feed from, if it has changed: the target of
 	// permanent redirects, or URL again if the target has failed for good. "" means it has
 	// not changed.
 	Moved string
-	Alias string // the mirrored feed this one has become, "" for none; see Feed.Alias
-	Gone  bool   // whether the publisher has withdrawn the feed (410)
 }
 
 // check returns an error for settings a Mirror cannot work with.
@@ -211,7 +200,7 @@ func (m *Mirror) Update(ctx context.Context, url string) (*Report, error) {
 	}
 	defer p.commits.await()
 	if p.feed.Waits(p.now) {
-		p.failure = &WaitError{URL: p.feed.URL, Until: p.feed.Wait}
+		p.failure = p.feed.waitError(p.feed.Wait)
 		return p.report(), nil
 	}
 	p.update, p.feed.Wait = true, time.Time{}
@@ -461,6 +450,7 @@ type poll struct {
 	waits     hostWaits
 	ready     time.Time // when the feed is due again after the poll
 	failure   error     // why there is no subscription document
+	more      bool      // the Budget has ended the walk
 	spent     bool      // the budget has left a known archive unasked
 	brought   bool      // the latest document has entries never known before
 	had       bool      // the feed had entries before the poll
@@ -533,7 +523,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	}
 	ledger.Unsettled = feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole
 	p := &poll{
-		ctx: ctx, m: m, feed: feed, ledger: ledger, from: feed.Commits, now: now, changes: &Report{URL: url},
+		ctx: ctx, m: m, feed: feed, ledger: ledger, from: feed.Commits, now: now, changes: &Report{},
 		ready: feed.Next, unended: feed.Unfinished, had: feed.Entries+feed.Deleted > 0,
 		pages: pageWalk{toEnd: feed.Kind != feedhistory.Paged || ledger.Known.URL == ""},
 		waits: hostWaits{feed: feed, m: m, now: now, until: map[string]time.Time{}}, allowance: newAllowance(ctx, m, feed),
@@ -722,11 +712,10 @@ func (p *poll) stop(err error) (*Report, error) {
 		defer cancel()
 		err = errors.Join(err, p.commits.last(ctx))
 	}
-	report := p.report()
 	if p.commits.broken || p.commits.waiting != nil {
-		report.Verdict = feedhistory.Unknown // of what the Store has
+		p.feed.Verdict = feedhistory.Unknown // of what the Store has
 	}
-	return report, err
+	return p.report(), err
 }
 
 // finish commits the end of the poll.
@@ -766,11 +755,7 @@ func (p *poll) finish() (*Report, error) {
 }
 
 func (p *poll) report() *Report {
-	c, f := p.changes, p.feed
-	c.Kind, c.Verdict, c.Gaps, c.Next, c.Gone = f.Kind, f.Verdict, f.Ledger.Gaps(), f.Next, f.Gone
-	c.AsOf, c.Checked, c.Failure = f.WholeAsOf(), f.Ledger.l.Checked, p.failure
-	if c.Alias != "" {
-		c.Next = time.Time{}
-	}
+	c := p.changes
+	c.Feed, c.Failure = p.feed, p.failure
 	return c
 }

@@ -148,10 +148,10 @@ func (s *schedule) ends() {
 		if changes, err = newMirror(s.slowly(), s.roads).Update(s.Context(), modelURL); err != nil {
 			continue
 		}
-		if changes.Verdict == feedhistory.Whole {
+		if changes.Feed.Verdict == feedhistory.Whole {
 			break
 		}
-		require.NotEmpty(s, changes.Gaps, s)
+		require.NotEmpty(s, changes.Feed.Ledger.Gaps(), s)
 	}
 	require.Equal(s, s.roads.model.Published(), held(s, s.store, modelURL), s)
 	f := feedOf(s.T, s.store, modelURL)
@@ -164,7 +164,7 @@ func (s *schedule) ends() {
 // writes nothing off until it has answered for a day, in which there are hourly polls.
 func (s *schedule) most(changes *mirror.Report, f *mirror.Feed) int {
 	isLoop := func(g *feedhistory.Gap) bool { return g.Reason == feedhistory.ReasonLoop }
-	if changes != nil && slices.ContainsFunc(changes.Gaps, isLoop) {
+	if changes != nil && slices.ContainsFunc(changes.Feed.Ledger.Gaps(), isLoop) {
 		return 60
 	}
 	if f != nil {
@@ -233,12 +233,12 @@ func (s *schedule) wasPolled(before *mirror.Feed, changes *mirror.Report, err er
 		return
 	}
 	now := time.Now()
-	switch waiting, waits := errors.AsType[*mirror.WaitError](failure(changes)); {
+	switch waits := errors.Is(failure(changes), mirror.ErrWaits); {
 	case err == nil && waits:
-		require.True(s, before.Waits(now) && waiting.Until.Equal(before.Wait), s)
+		require.True(s, before.Waits(now) && changes.Feed.Wait.Equal(before.Wait), s)
 	case err == nil && changes.Failure == nil:
 		require.False(s, after.Unfinished, s)
-		require.True(s, changes.Next.Equal(after.Next) && after.Next.After(now), s)
+		require.True(s, changes.Feed.Next.Equal(after.Next) && after.Next.After(now), s)
 		require.Equal(s, after.More && !after.Waits(now) && !after.Gone, after.Due(now), s)
 	case err == nil:
 		require.Positive(s, after.Failures, s)
@@ -329,7 +329,7 @@ func TestSmallBudgets(t *testing.T) {
 					m.Client.NoGuess = seed%2 == 0
 					m.Client.Budget.Documents = budget
 					changes := polled(t, m, modelURL)
-					more = changes.More
+					more = changes.Feed.More
 				}
 				require.Equal(t, model.Published(), held(t, store, modelURL), "seed %d, budget %d", seed, budget)
 			}

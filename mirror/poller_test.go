@@ -22,7 +22,7 @@ type polls struct {
 	mu    sync.Mutex
 	began time.Time
 	order []string
-	ends  []mirror.PollResult
+	ends  []pollEnd
 }
 
 func (p *polls) poll(ctx context.Context, f *mirror.Feed) (*mirror.Report, error) {
@@ -34,7 +34,13 @@ func (p *polls) poll(ctx context.Context, f *mirror.Feed) (*mirror.Report, error
 	case <-ctx.Done():
 		return nil, errors.New("the database has been interrupted")
 	}
-	return &mirror.Report{URL: f.URL, Next: time.Now().Add(time.Hour)}, nil
+	return &mirror.Report{Feed: &mirror.Feed{URL: f.URL, Next: time.Now().Add(time.Hour)}}, nil
+}
+
+type pollEnd struct {
+	before *mirror.Feed
+	report *mirror.Report
+	err    error
 }
 
 func newPoller(t *testing.T, feeds ...*mirror.Feed) (*mirror.Poller, *polls) {
@@ -46,7 +52,7 @@ func newPoller(t *testing.T, feeds ...*mirror.Feed) (*mirror.Poller, *polls) {
 	log := &polls{began: time.Now()}
 	return &mirror.Poller{
 		Mirror: &mirror.Mirror{Store: store}, Poll: log.poll,
-		Polled: func(p mirror.PollResult) { log.ends = append(log.ends, p) },
+		Polled: func(f *mirror.Feed, r *mirror.Report, err error) { log.ends = append(log.ends, pollEnd{f, r, err}) },
 	}, log
 }
 
@@ -84,8 +90,8 @@ func TestPollerForget(t *testing.T) {
 		})
 		require.NoError(t, p.Drain(t.Context()))
 		require.Equal(t, []string{"http://a/1 0s", "http://a/3 2s"}, log.order)
-		require.ErrorIs(t, log.ends[0].Err, context.Canceled)
-		require.NoError(t, log.ends[1].Err)
+		require.ErrorIs(t, log.ends[0].err, context.Canceled)
+		require.NoError(t, log.ends[1].err)
 	})
 }
 
@@ -102,10 +108,9 @@ func TestPollerLeavesAlone(t *testing.T) {
 		require.Contains(t, log.order, "http://a/2 1h30m0s")
 		require.Contains(t, log.order, "http://b/1 0s")
 		for _, end := range log.ends {
-			if waiting, ok := errors.AsType[*mirror.WaitError](end.Report.Failure); ok {
-				require.Equal(t, "http://a/2", end.URL)
-				require.Equal(t, until, waiting.Until)
-				require.Equal(t, "http://a/2", end.Before.URL)
+			if errors.Is(end.report.Failure, mirror.ErrWaits) {
+				require.Equal(t, "http://a/2", end.before.URL)
+				require.Equal(t, until, end.report.Feed.Wait)
 				return
 			}
 		}
@@ -138,14 +143,14 @@ func ExamplePoller() {
 	site := &host{answer: map[string]http.HandlerFunc{aURL: document("", "1", "2")}}
 	p := &mirror.Poller{
 		Mirror: newMirror(&mirror.Memory{}, site),
-		Polled: func(p mirror.PollResult) {
+		Polled: func(f *mirror.Feed, r *mirror.Report, err error) {
 			switch {
-			case p.Err != nil:
-				fmt.Println("the store:", p.Err)
-			case p.Report.Failure != nil:
-				fmt.Println("the feed:", feedhistory.Describe(p.Report.Failure))
+			case err != nil:
+				fmt.Println("the store:", err)
+			case r.Failure != nil:
+				fmt.Println("the feed:", feedhistory.Describe(r.Failure))
 			default:
-				fmt.Printf("%s: %d new, %v\n", p.URL, p.Report.Added, p.Report.Verdict)
+				fmt.Printf("%s: %d new, %v\n", f.URL, r.Added, r.Feed.Verdict)
 			}
 		},
 	}

@@ -88,10 +88,10 @@ func TestOnePost(t *testing.T) {
 			report, err := m.Update(t.Context(), server.URL+"/g")
 			require.NoError(t, err)
 			if ids.same {
-				require.Equal(t, feedhistory.Window, report.Verdict, "%v", report.Gaps)
+				require.Equal(t, feedhistory.Window, report.Feed.Verdict, "%v", report.Feed.Ledger.Gaps())
 				require.Equal(t, 1, report.Added)
 			} else {
-				require.Equal(t, feedhistory.Partial, report.Verdict)
+				require.Equal(t, feedhistory.Partial, report.Feed.Verdict)
 			}
 		})
 	}

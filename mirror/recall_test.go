@@ -200,7 +200,7 @@ func TestRecallComplete(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, mirror.Absent, r.State)
 	s.show("<fh:complete/>", shown("a", "A", 1), shown("b", "B is back", 3))
-	require.Equal(t, feedhistory.Whole, polled(t, m, recallURL).Verdict)
+	require.Equal(t, feedhistory.Whole, polled(t, m, recallURL).Feed.Verdict)
 	require.Equal(t, map[string]string{"a": "A", "b": "B is back"}, held(t, m.Store, recallURL))
 }
 
@@ -222,7 +222,7 @@ func TestRecallWindow(t *testing.T) {
 			s.show("", shown("2", "2", 2), shown("1", "1", 1))
 			polled(t, m, recallURL)
 			s.show("", shown("6", "6", 6), shown("5", "5", 5))
-			require.Equal(t, feedhistory.Partial, polled(t, m, recallURL).Verdict)
+			require.Equal(t, feedhistory.Partial, polled(t, m, recallURL).Feed.Verdict)
 			r, sum := &mirror.Recall{Mirror: m, Name: "reader"}, mirror.RecallReport{}
 			for _, n := range test.kept { // in parts
 				done, err := r.Entries(t.Context(), recallURL, "", []mirror.KeptEntry{keep(fmt.Sprint(n), "Kept", n, n%2 == 0)})

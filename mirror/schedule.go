@@ -15,10 +15,12 @@ import (
 	"github.com/feedhistory/feedhistory/internal/settings"
 )
 
-// A finishedPoll is a PollResult with its place in the queue.
+// A finishedPoll is the outcome of a poll, with its place in the queue.
 type finishedPoll struct {
-	PollResult
-	turn *turn
+	turn   *turn
+	before *Feed
+	report *Report
+	err    error
 }
 
 // run polls the waiting feeds and, if goesOn, those falling due.
@@ -45,7 +47,7 @@ func (p *Poller) run(ctx context.Context, goesOn bool) (err error) {
 			if t == nil {
 				break
 			}
-			go func() { ended <- finishedPoll{p.poll(ctx, t), t} }()
+			go func() { ended <- p.poll(ctx, t) }()
 		}
 		if running == 0 && p.Waiting() == 0 {
 			if err := p.rests(ctx, goesOn); err != nil || !goesOn {
@@ -243,22 +245,24 @@ func (p *Poller) wakeFor(next, now time.Time) {
 }
 
 // poll polls a feed.
-func (p *Poller) poll(ctx context.Context, t *turn) (e PollResult) {
+func (p *Poller) poll(ctx context.Context, t *turn) finishedPoll {
 	defer t.cancel()
-	e.URL = t.feed
-	if e.Before, e.Err = p.Mirror.Store.Feed(ctx, t.feed); e.Err == nil {
-		if until := p.quietUntil(e.Before.host()); !until.IsZero() {
-			e.Report = e.Before.leftAlone(until)
+	e := finishedPoll{turn: t}
+	if e.before, e.err = p.Mirror.Store.Feed(ctx, t.feed); e.err != nil {
+		e.before = NewFeed(t.feed)
+	} else {
+		if until := p.quietUntil(e.before.host()); !until.IsZero() {
+			e.report = e.before.leftAlone(until)
 			return e
 		}
 		poll := p.Poll
 		if poll == nil {
 			poll = func(ctx context.Context, f *Feed) (*Report, error) { return p.Mirror.Update(ctx, f.URL) }
 		}
-		e.Report, e.Err = poll(ctx, e.Before)
+		e.report, e.err = poll(ctx, e.before)
 	}
-	if err := ctx.Err(); err != nil && e.Err != nil && !errors.Is(e.Err, err) {
-		e.Err = errors.Join(err, e.Err)
+	if err := ctx.Err(); err != nil && e.err != nil && !errors.Is(e.err, err) {
+		e.err = errors.Join(err, e.err)
 	}
 	return e
 }
@@ -277,17 +281,16 @@ func (p *Poller) quietUntil(host string) time.Time {
 // leftAlone returns the result of a poll of a feed whose host asks to be left
 // alone.
 func (f *Feed) leftAlone(until time.Time) *Report {
-	return &Report{
-		URL: f.URL, Kind: f.Kind, Verdict: f.Verdict, AsOf: f.WholeAsOf(), Checked: f.Ledger.Checked(), Gaps: f.Ledger.Gaps(), Next: feedtime.Later(f.Next, until), Gone: f.Gone,
-		Failure: &WaitError{URL: f.URL, Until: until},
-	}
+	f = f.clone()
+	f.Next, f.Wait = feedtime.Later(f.Next, until), until
+	return &Report{Feed: f, Failure: f.waitError(until)}
 }
 
 // end processes the result of a poll. The error is the Store's, and ends Drain.
 func (p *Poller) end(e finishedPoll, goesOn bool) error {
 	err := p.note(e, goesOn)
 	if p.Polled != nil {
-		p.Polled(e.PollResult)
+		p.Polled(e.before, e.report, e.err)
 	}
 	return err
 }
@@ -297,23 +300,23 @@ func (p *Poller) note(e finishedPoll, goesOn bool) error {
 	defer p.mu.Unlock()
 	now := p.Mirror.now()
 	p.queue.done(e.turn, now)
-	if c := e.Report; c != nil {
-		p.wakeFor(c.Next, now)
+	if c := e.report; c != nil {
+		p.wakeFor(c.Feed.Next, now)
 		p.added = p.added || c.Added+c.Changed > 0
-		if wait, ok := errors.AsType[*WaitError](c.Failure); ok {
-			p.held[e.URL] = wait.Until
+		if errors.Is(c.Failure, ErrWaits) {
+			p.held[e.turn.feed] = c.Feed.Wait
 		}
 	}
 	switch {
-	case e.Err == nil:
+	case e.err == nil:
 		p.broken = 0
-	case errors.Is(e.Err, ErrNotFound), errors.Is(e.Err, context.Canceled), errors.Is(e.Err, context.DeadlineExceeded):
-	case errors.Is(e.Err, ErrConflict):
-		p.hold(e.URL, now)
+	case errors.Is(e.err, ErrNotFound), errors.Is(e.err, context.Canceled), errors.Is(e.err, context.DeadlineExceeded):
+	case errors.Is(e.err, ErrConflict):
+		p.hold(e.turn.feed, now)
 	case !goesOn:
-		return e.Err
+		return e.err
 	default:
-		p.hold(e.URL, now)
+		p.hold(e.turn.feed, now)
 		if p.broken++; p.broken > 1 { // then the cause is not this feed alone
 			p.rest = now.Add(holdFor)
 		}
@@ -350,16 +353,12 @@ const (
 	longestAsk = 24 * time.Hour // the maximum Retry-After
 )
 
-// A WaitError reports a request Update has not made, because the feed's host has asked
-// to be left alone for a while (Retry-After).
-type WaitError struct {
-	URL   string    // the feed's URL
-	Until time.Time // when the feed may be requested again
-}
+// ErrWaits is found in the Failure of a poll that made no request, because the feed's host
+// has asked to be left alone until Feed.Wait (Retry-After).
+var ErrWaits = errors.New("the host asks to be left alone")
 
-// Error says until when the host wants to be left alone.
-func (e *WaitError) Error() string {
-	return fmt.Sprintf("%s: the host asks to be left alone until %s", e.URL, e.Until.UTC().Format(time.RFC3339))
+func (f *Feed) waitError(until time.Time) error {
+	return fmt.Errorf("%s: %w until %s", f.URL, ErrWaits, until.UTC().Format(time.RFC3339))
 }
 
 // Due reports whether the feed is due: Next has passed, or an earlier poll has left
@@ -408,14 +407,14 @@ func (p *poll) ended() {
 	f := p.feed
 	f.Unfinished = p.unended
 	if p.update {
-		f.More = p.changes.More && (p.spent || f.leaves())
+		f.More = p.more && (p.spent || f.leaves())
 		if f.More && p.changes.Documents > 0 {
 			p.ready = p.now.Add(min(p.m.every(), budgetPause))
 		} else if at, ok := p.retry(); ok && at.Before(p.ready) {
 			p.ready = at
 		}
 	}
-	if soon := p.now.Add(min(p.m.every(), budgetPause)); !p.update && p.changes.More { // a source has brought documents
+	if soon := p.now.Add(min(p.m.every(), budgetPause)); !p.update && p.more { // a source has brought documents
 		f.More = true
 		if soon.Before(p.ready) {
 			p.ready = soon
@@ -487,8 +486,12 @@ type Poller struct {
 	// calls may run at the same time. Nil means Mirror.Update.
 	Poll func(ctx context.Context, before *Feed) (*Report, error)
 
-	// Polled, if not nil, is called after each poll, one call at a time.
-	Polled func(PollResult)
+	// Polled, if not nil, is called after each poll, one call at a time, with the feed's state
+	// before the poll (if that could not be read, a NewFeed), and with the results of
+	// Update. The Report is nil if the poll did not get so far. The error is ErrConflict if
+	// another mirror is at work on the feed, ErrNotFound if the feed was removed before its
+	// turn came, the context's error if the poll was interrupted, else the Store's.
+	Polled func(before *Feed, r *Report, err error)
 
 	// Trouble, if not nil, is called with the errors of the Store outside of polls, if Run
 	// cannot read or index it. If it cannot be read, Run starts no poll for a minute.
@@ -505,20 +508,6 @@ type Poller struct {
 	look    time.Time            // when to look for due feeds
 	scan    time.Time            // when to look at all feeds
 	rest    time.Time            // no poll begins before this time
-}
-
-// A PollResult is the outcome of a poll.
-type PollResult struct {
-	URL    string // the feed's URL, as you subscribed to it
-	Before *Feed  // the feed's state before the poll; nil if it could not be read
-
-	// Report is the result of Mirror.Update; nil if the poll did not get so far.
-	Report *Report
-
-	// Err is the error of Mirror.Update: ErrConflict if another mirror is at
-	// work on the feed, ErrNotFound if the feed was removed before its turn
-	// came, the context's error if the poll was interrupted, else the Store's.
-	Err error
 }
 
 const (
@@ -630,7 +619,7 @@ func (p *Poller) Waiting() int {
 // context ends. It then ends the polls under way properly before it returns. An error
 // means a field of the Poller is not set, or has an impossible value.
 //
-// An error of the Store, or of its hook, that ends a poll is in PollResult.Err. The feed
+// An error of the Store, or of its hook, that ends a poll is passed to Polled. The feed
 // is polled again after a minute; its Failures do not count it. After a second such error
 // without a successful poll between them, no feed is polled for a minute.
 func (p *Poller) Run(ctx context.Context) error {

@@ -98,7 +98,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 			d.From, d.Found = p.source, p.now
 			l.crossOut(func(old Debt) bool { return old.URL == d.URL && old.From == p.source && old.Reason == d.Reason })
 			p.owe(d)
-			p.changes.More = p.changes.More || d.Reason == feedhistory.ReasonBudget
+			p.more = p.more || d.Reason == feedhistory.ReasonBudget
 			err, whole = nil, false
 		}
 		if err != nil {
@@ -113,7 +113,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 		}
 		p.snapshot = nil
 		brought = brought || doc.Response.Requested != f.address()
-		p.more(src, doc.Response.Requested)
+		p.goesOn(src, doc.Response.Requested)
 		if src.Mark != nil { // what is stored need not be requested again
 			p.commits.gather()
 			if err := p.commits.drain(); err != nil {
@@ -126,9 +126,9 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 	return p.finish()
 }
 
-// more notes, in the commit of a document, the possibility of more documents. It
+// goesOn notes, in the commit of a document, the possibility of more documents. It
 // removes the gap left there by an earlier Merge.
-func (p *poll) more(src Source, url string) {
+func (p *poll) goesOn(src Source, url string) {
 	p.ledger.crossOut(func(d Debt) bool {
 		return d.From == p.source && d.URL == url && d.Found.Before(p.now) && d.Reason != feedhistory.ReasonMissedWindow
 	})

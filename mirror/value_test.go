@@ -115,7 +115,7 @@ func testWalkOfFixture(t *testing.T, text string) {
 		ledger, want := own.ledger(t), feedOf(t, store, url)
 		require.Equal(t, held(t, store, url), own.titles, "poll %d", i)
 		require.Equal(t, sites[0].Requests(), sites[1].Requests(), "poll %d", i)
-		require.Equal(t, fmt.Sprint(report.Gaps), fmt.Sprint(ledger.Gaps()), "poll %d", i)
+		require.Equal(t, fmt.Sprint(report.Feed.Ledger.Gaps()), fmt.Sprint(ledger.Gaps()), "poll %d", i)
 		got := ledger.Feed()
 		require.Equal(t, want.Verdict, got.Verdict, "poll %d", i)
 		require.Equal(t, []any{want.Kind, want.Title, want.Entries, want.Deleted, want.Documents, want.Address, want.Failures, want.Unfinished, want.More, want.Gone},

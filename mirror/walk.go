@@ -80,7 +80,7 @@ func (r *Reading) XML() ([]byte, error) {
 //
 // The error ends the walk. If there is no subscription document, or it is damaged, it is the
 // one of Report.Failure, and the last Reading before it has a Ledger that says when to try
-// again, unless it is a *WaitError. If the context has ended, the next Walk reads the
+// again, unless it is ErrWaits. If the context has ended, the next Walk reads the
 // documents in no Reading before it. If the Ledger is another feed's, or the URL is not
 // absolute, there is no Reading. Any other gap is in Ledger.Gaps.
 func (m *Mirror) Walk(ctx context.Context, url string, from Ledger) iter.Seq2[*Reading, error] {

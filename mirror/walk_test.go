@@ -52,7 +52,7 @@ func testAsWalked(t *testing.T, text, start string, budget int) {
 	m := &mirror.Mirror{Store: store, Client: client()}
 	m.Client.Budget.Documents = budget
 	changes, updateErr := m.Update(t.Context(), url)
-	for polls := 0; budget > 0 && updateErr == nil && changes.Failure == nil && changes.More && polls < 100; polls++ {
+	for polls := 0; budget > 0 && updateErr == nil && changes.Failure == nil && changes.Feed.More && polls < 100; polls++ {
 		changes, updateErr = m.Update(t.Context(), url)
 	}
 	require.NoError(t, updateErr)
@@ -62,8 +62,8 @@ func testAsWalked(t *testing.T, text, start string, budget int) {
 	}
 	require.NoError(t, changes.Failure)
 	require.Equal(t, titles(want), held(t, store, url))
-	require.Equal(t, want.Verdict().String(), changes.Verdict.String(), "%v, not %v", changes.Gaps, want.Gaps)
-	require.Equal(t, want.Kind, changes.Kind)
+	require.Equal(t, want.Verdict().String(), changes.Feed.Verdict.String(), "%v, not %v", changes.Feed.Ledger.Gaps(), want.Gaps)
+	require.Equal(t, want.Kind, changes.Feed.Kind)
 }
 
 func titles(h *feedhistory.History) map[string]string {

@@ -316,7 +316,7 @@ func TestRepublished(t *testing.T) {
 	changes, err := m.Update(t.Context(), strings.TrimSuffix(w.url, "/")+page+"/index.atom")
 	require.NoError(t, err)
 	require.NoError(t, changes.Failure)
-	require.Equal(t, feedhistory.Whole, changes.Verdict)
+	require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
 	require.Equal(t, len(w.mirrored(feed)), changes.Added)
 	for r, err := range second.Entries(t.Context(), mirror.Query{}) {
 		require.NoError(t, err)
@@ -421,7 +421,7 @@ func TestRepublishedGap(t *testing.T) {
 	changes, err := m.Update(t.Context(), feed)
 	require.NoError(t, err)
 	require.NoError(t, changes.Failure)
-	require.Equal(t, feedhistory.Whole, changes.Verdict)
+	require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
 	w.requireSame(page, feed)
 	_, index, _ = w.get(page + "/index.atom")
 	require.Contains(t, index, `ref="`+compose.PseudoEntry(gap).ID+`"`)
@@ -776,12 +776,12 @@ func (h *hop) poll(budget int, revalidate bool) {
 	require.NoError(t, err)
 	require.NoError(t, second.Failure)
 	require.Equal(t, entries, liveIn(t, h.next.Store, base+"/index.atom"))
-	require.Equal(t, first.Verdict.String(), second.Verdict.String(), "%v and %v", first.Gaps, second.Gaps)
-	require.Equal(t, reasonsOf(first.Gaps), reasonsOf(second.Gaps))
+	require.Equal(t, first.Feed.Verdict.String(), second.Feed.Verdict.String(), "%v and %v", first.Feed.Ledger.Gaps(), second.Feed.Ledger.Gaps())
+	require.Equal(t, reasonsOf(first.Feed.Ledger.Gaps()), reasonsOf(second.Feed.Ledger.Gaps()))
 	complete, err := direct(h.h).Fetch(t.Context(), base+"/complete.atom")
 	require.NoError(t, err)
-	require.Equal(t, first.Verdict.String(), complete.Verdict().String())
-	require.Equal(t, reasonsOf(first.Gaps), reasonsOf(complete.Gaps))
+	require.Equal(t, first.Feed.Verdict.String(), complete.Verdict().String())
+	require.Equal(t, reasonsOf(first.Feed.Ledger.Gaps()), reasonsOf(complete.Gaps))
 }
 
 // reasonsOf returns the reasons of gaps, in order.

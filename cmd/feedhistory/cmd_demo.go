@@ -109,7 +109,7 @@ func mirrorDemo(w *command.World, location *database.Location, site string) erro
 			return location.Failure(err)
 		}
 		fmt.Fprintf(w.Stdout, "%s%s: %s feed · %s · %s · %s\n", site, path, feed.Kind,
-			terminal.Count(changes.Documents, "document", "documents"), terminal.Count(changes.Added, "entry", "entries"), changes.Verdict)
+			terminal.Count(changes.Documents, "document", "documents"), terminal.Count(changes.Added, "entry", "entries"), changes.Feed.Verdict)
 	}
 	return nil
 }

@@ -63,13 +63,13 @@ func mirrored(ctx context.Context, m *mirror.Mirror, url string) (*suite.Result,
 		return kept(ctx, m, &suite.Result{})
 	}
 	changes, err := m.Update(ctx, url)
-	if wait := new(mirror.WaitError); errors.As(err, &wait) {
+	if errors.Is(err, mirror.ErrWaits) {
 		return kept(ctx, m, &suite.Result{})
 	}
 	if changes == nil {
 		return nil, errors.Join(errors.New("no changes"), err)
 	}
-	r := &suite.Result{Verdict: changes.Verdict.String(), Gaps: gaps(changes.Gaps)}
+	r := &suite.Result{Verdict: changes.Feed.Verdict.String(), Gaps: gaps(changes.Feed.Ledger.Gaps())}
 	if _, err := kept(ctx, m, r); err != nil {
 		return nil, err
 	}

@@ -276,7 +276,7 @@ func TestContradiction(t *testing.T) {
 			require.NoError(t, err)
 			return report
 		}
-		require.Empty(t, keep().Gaps)
+		require.Empty(t, keep().Feed.Ledger.Gaps())
 		s.docs["/feed"] = complete(day(5), record("urn:e", day(5)), record("urn:d", day(4)))
 		s.docs["/1"] = feed(day(3), "", record("urn:a", day(1)), record("urn:b", day(2)), record("urn:c", day(3)))
 		for range 2 {
@@ -294,15 +294,15 @@ func TestContradiction(t *testing.T) {
 			require.False(t, h.All())
 
 			report := keep()
-			require.Len(t, report.Gaps, 1)
-			require.Equal(t, feedhistory.ReasonContradiction, report.Gaps[0].Reason)
+			require.Len(t, report.Feed.Ledger.Gaps(), 1)
+			require.Equal(t, feedhistory.ReasonContradiction, report.Feed.Ledger.Gaps()[0].Reason)
 			require.Equal(t, []string{"urn:a", "urn:b", "urn:c", "urn:d", "urn:e"}, live(t, store, s.URL))
 		}
 		s.docs["/feed"] = feed(day(5), "/1", record("urn:e", day(5)), record("urn:d", day(4)))
 		s.docs["/1"] = feed(day(3), "", record("urn:a", day(1)), record("urn:c", day(3)))
 		_, _, changes := s.whole("/feed", mark)
 		require.Equal(t, []string{isDeleted("urn:b", 2), is("urn:e", 5)}, changes)
-		require.Empty(t, keep().Gaps)
+		require.Empty(t, keep().Feed.Ledger.Gaps())
 		require.Equal(t, []string{"urn:a", "urn:c", "urn:d", "urn:e"}, live(t, store, s.URL))
 	}
 }

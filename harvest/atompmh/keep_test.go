@@ -52,11 +52,11 @@ func TestKeep(t *testing.T) {
 			if w.lose = nil; err != nil {
 				require.ErrorIs(t, err, errLost)
 			}
-			if err != nil || len(changes.Gaps) > 0 {
+			if err != nil || len(changes.Feed.Ledger.Gaps()) > 0 {
 				changes, err = h.Keep(t.Context(), m)
 			}
 			require.NoError(t, err)
-			require.Empty(t, changes.Gaps)
+			require.Empty(t, changes.Feed.Ledger.Gaps())
 			require.Equal(t, pool.present(), kept(t, m, h.URL))
 
 			requests := len(w.requests)
@@ -183,9 +183,9 @@ func TestKeepInterrupted(t *testing.T) {
 		}
 		changes, err := h.Keep(t.Context(), m)
 		require.NoError(t, err)
-		require.Empty(t, changes.Gaps)
+		require.Empty(t, changes.Feed.Ledger.Gaps())
 		f, _ := m.Store.Feed(t.Context(), h.URL)
-		require.Equal(t, feedhistory.Whole, changes.Verdict, "%s %v", f.Mark, f.Ledger.Gaps())
+		require.Equal(t, feedhistory.Whole, changes.Feed.Verdict, "%s %v", f.Mark, f.Ledger.Gaps())
 		require.Equal(t, pool.present(), kept(t, m, h.URL))
 	})
 }
@@ -216,7 +216,7 @@ func TestKeepContinues(t *testing.T) {
 		}
 		changes, err := h.Keep(t.Context(), m)
 		require.NoError(t, err)
-		whole = changes.Verdict == feedhistory.Whole
+		whole = changes.Feed.Verdict == feedhistory.Whole
 	}
 	answers := map[string]int{}
 	for _, r := range w.requests {

@@ -413,8 +413,8 @@ func TestKeepBudgets(t *testing.T) {
 	for more := true; more; runs++ {
 		require.Less(t, runs, 50)
 		report := keep(t, store, c, Resources{Size: 3})
-		more = report.More
-		require.Equal(t, more, len(report.Gaps) > 0)
+		more = report.Feed.More
+		require.Equal(t, more, len(report.Feed.Ledger.Gaps()) > 0)
 	}
 	require.Len(t, mirrored(t, store), 40)
 	require.LessOrEqual(t, len(w.log), 41+3*runs)
@@ -510,8 +510,8 @@ func TestRepeatedInLog(t *testing.T) {
 		for range 2 {
 			report, err := serve(out).client().Keep(t.Context(), &mirror.Mirror{Store: store}, Resources{Size: size})
 			if err == nil {
-				require.Len(t, report.Gaps, 1)
-				err = report.Gaps[0]
+				require.Len(t, report.Feed.Ledger.Gaps(), 1)
+				err = report.Feed.Ledger.Gaps()[0]
 			}
 			require.ErrorContains(t, err, ErrRepeatedID.Error())
 			require.Len(t, mirrored(t, store), 7)

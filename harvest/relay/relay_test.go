@@ -199,7 +199,7 @@ func testAgain(w *world, p protocol) {
 		w.before, w.lose = nil, nil
 		r, err := p.keep(w.Context(), w.client(), copy)
 		require.NoError(w, err)
-		require.Empty(w, r.Gaps)
+		require.Empty(w, r.Feed.Ledger.Gaps())
 		want := present(w, w.Store, feedURL, func(r *mirror.Record) string { return p.source(w, r) })
 		require.Equal(w, want, present(w, copy.Store, p.feed, func(r *mirror.Record) string { return p.result(w, r) }))
 	}
@@ -307,7 +307,7 @@ func TestFormats(t *testing.T) {
 		copy := &mirror.Mirror{Store: &mirror.Memory{}}
 		r, err := p.keep(t.Context(), w.client(), copy)
 		require.NoError(t, err, name)
-		require.Empty(t, r.Gaps)
+		require.Empty(t, r.Feed.Ledger.Gaps())
 		nothing := func(*mirror.Record) string { return "" }
 		require.Equal(t, present(t, w.Store, feedURL, nothing), present(t, copy.Store, p.feed, nothing), name)
 	}

@@ -38,7 +38,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(report.Verdict, report.Failure != nil)
+	fmt.Println(report.Feed.Verdict, report.Failure != nil)
 	// Output: partial true
 }
 

@@ -85,7 +85,7 @@ func TestKilledMirror(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, changes.Failure)
 		require.Equal(t, model.Published(), held(t, store, site.URL+"/feed"))
-		require.Equal(t, feedhistory.Whole, changes.Verdict, "%v", changes.Gaps)
+		require.Equal(t, feedhistory.Whole, changes.Feed.Verdict, "%v", changes.Feed.Ledger.Gaps())
 		testCounts(t, store, site.URL+"/feed")
 		if d.dialect == sqlstore.SQLite {
 			var sound string
@@ -170,7 +170,7 @@ func TestTwoMirrors(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, changes.Failure)
 		require.Equal(t, model.Published(), held(t, store, url))
-		require.Equal(t, feedhistory.Whole, changes.Verdict)
+		require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
 		testCounts(t, store, url)
 	})
 }

@@ -95,7 +95,7 @@ func (r *Report) tell(o Outcome) error {
 	if o.kind != interrupted {
 		r.Ended++
 	}
-	c := cmp.Or(o.Report, &mirror.Report{URL: o.URL, Verdict: feedhistory.Partial})
+	c := cmp.Or(o.Report, &mirror.Report{Feed: mirror.NewFeed(o.URL)})
 	r.added, r.changed, r.deleted = r.added+c.Added, r.changed+c.Changed, r.deleted+c.Deleted
 	if r.JSON {
 		if err := terminal.WriteJSON(r.Stdout, o.JSON(c)); err != nil {
@@ -223,7 +223,7 @@ func showOutcome(p *terminal.Page, o Outcome, c *mirror.Report) {
 	p.Line(terminal.Clean(o.Text(c)))
 	switch c.Moved {
 	case "":
-	case c.URL:
+	case c.Feed.URL:
 		p.Para("  ", "  ", "the feed is back at the address to which you subscribed")
 	default:
 		p.Para("  ", "  ", "the feed has moved permanently to "+c.Moved)
@@ -232,8 +232,8 @@ func showOutcome(p *terminal.Page, o Outcome, c *mirror.Report) {
 		p.Para("  ", "  ", terminal.Count(c.Altered, "archive document has", "archive documents have")+
 			" changed, although archives should never change; their new entries have been added")
 	}
-	if (o.kind == polled || o.kind == interrupted) && c.Alias == "" {
-		showMissing(p, c.URL, c.Gaps)
+	if (o.kind == polled || o.kind == interrupted) && c.Feed.Alias == "" {
+		showMissing(p, c.Feed.URL, c.Feed.Ledger.Gaps())
 	}
 }
 
@@ -271,7 +271,9 @@ func (s *CountedStore) Commit(ctx context.Context, c *mirror.Commit) error {
 
 // An Outcome is the result of a poll.
 type Outcome struct {
-	mirror.PollResult
+	URL    string
+	Report *mirror.Report // nil if the poll did not get so far
+	Err    error
 	Verb   string // the verb that continues it; "" means sync
 	kind   outcomeKind
 	forget bool      // no poll has ever read the feed, so its address may be wrong
@@ -291,21 +293,21 @@ const (
 	waiting                        // the host asks for no requests, so there was none
 )
 
-func outcomeOf(p mirror.PollResult) Outcome {
-	o := Outcome{PollResult: p}
+func outcomeOf(before *mirror.Feed, r *mirror.Report, err error) Outcome {
+	o := Outcome{URL: before.URL, Report: r, Err: err}
 	switch {
-	case errors.Is(p.Err, context.Canceled), errors.Is(p.Err, context.DeadlineExceeded):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		o.kind = interrupted
-	case errors.Is(p.Err, mirror.ErrNotFound):
+	case errors.Is(err, mirror.ErrNotFound):
 		o.kind = removed
-	case errors.Is(p.Err, mirror.ErrConflict):
+	case errors.Is(err, mirror.ErrConflict):
 		o.kind = busy
-	case p.Err != nil:
+	case err != nil:
 		o.kind = broken
-	case p.Report.Failure != nil:
-		o.kind, o.forget = failed, p.Before.Ledger.URL() == ""
-		if wait, ok := errors.AsType[*mirror.WaitError](p.Report.Failure); ok {
-			o.kind, o.until = waiting, wait.Until
+	case r.Failure != nil:
+		o.kind, o.forget = failed, before.Ledger.URL() == ""
+		if errors.Is(r.Failure, mirror.ErrWaits) {
+			o.kind, o.until = waiting, r.Feed.Wait
 		}
 	}
 	return o
@@ -315,10 +317,10 @@ func outcomeOf(p mirror.PollResult) Outcome {
 // withdrawn a feed read by an earlier poll.
 func (o *Outcome) Status() int {
 	switch {
-	case o.kind == broken, o.kind == failed && (o.forget || !o.Report.Gone):
+	case o.kind == broken, o.kind == failed && (o.forget || !o.Report.Feed.Gone):
 		return terminal.ExitFailed
-	case o.kind != busy && o.Report.Alias == "":
-		return terminal.ExitOf(o.Report.Verdict)
+	case o.kind != busy && o.Report.Feed.Alias == "":
+		return terminal.ExitOf(o.Report.Feed.Verdict)
 	}
 	return terminal.ExitOK
 }
@@ -333,23 +335,23 @@ func changesText(added, changed, deleted int) string {
 func (o *Outcome) Text(c *mirror.Report) string {
 	changes := changesText(c.Added, c.Changed, c.Deleted)
 	address := show.Address(o.URL)
-	result := fmt.Sprintf("%s: %s · %s", address, changes, c.Verdict)
-	if !c.AsOf.IsZero() {
-		result += " as of " + c.AsOf.UTC().Format(time.DateOnly)
-	} else if c.Verdict == feedhistory.Whole && !c.Checked.IsZero() && time.Since(c.Checked) > 48*time.Hour {
-		result += ", archives as of " + c.Checked.UTC().Format(time.DateOnly)
+	result := fmt.Sprintf("%s: %s · %s", address, changes, c.Feed.Verdict)
+	if !c.Feed.WholeAsOf().IsZero() {
+		result += " as of " + c.Feed.WholeAsOf().UTC().Format(time.DateOnly)
+	} else if c.Feed.Verdict == feedhistory.Whole && !c.Feed.Ledger.Checked().IsZero() && time.Since(c.Feed.Ledger.Checked()) > 48*time.Hour {
+		result += ", archives as of " + c.Feed.Ledger.Checked().UTC().Format(time.DateOnly)
 	}
 	switch o.kind {
 	case polled:
-		if c.Alias != "" {
-			return address + ": the feed has become " + show.Address(c.Alias) + ", which sync polls instead; the entries of the old one are kept"
+		if c.Feed.Alias != "" {
+			return address + ": the feed has become " + show.Address(c.Feed.Alias) + ", which sync polls instead; the entries of the old one are kept"
 		}
-		if c.More {
+		if c.Feed.More {
 			result += " · the budget is spent; the next " + cmp.Or(o.Verb, "sync") + " continues there"
 		}
 		return result
 	case interrupted:
-		if c.Next.After(time.Now()) { // the poll committed nothing, so there is nothing to continue
+		if c.Feed.Next.After(time.Now()) { // the poll committed nothing, so there is nothing to continue
 			return result + " · interrupted"
 		}
 		return result + " · interrupted; the next " + cmp.Or(o.Verb, "sync") + " continues there"
@@ -406,10 +408,13 @@ type jsonSync struct {
 // JSON returns the record of a poll for sync --json.
 func (o *Outcome) JSON(c *mirror.Report) jsonSync {
 	j := jsonSync{
-		URL: c.URL, Kind: string(c.Kind), Verdict: c.Verdict.String(), AsOf: show.Second(c.AsOf), Checked: show.Second(c.Checked),
+		URL: c.Feed.URL, Kind: string(c.Feed.Kind), Verdict: c.Feed.Verdict.String(), AsOf: show.Second(c.Feed.WholeAsOf()), Checked: show.Second(c.Feed.Ledger.Checked()),
 		Added: c.Added, Changed: c.Changed, Deleted: c.Deleted, Documents: c.Documents, Altered: c.Altered,
-		Gaps: show.Each(c.Gaps, show.NewGap), NextPoll: show.Second(c.Next),
-		Moved: c.Moved, Alias: c.Alias, Wait: show.Second(o.until), Gone: c.Gone, Busy: o.kind == busy,
+		Gaps: show.Each(c.Feed.Ledger.Gaps(), show.NewGap), NextPoll: show.Second(c.Feed.Next),
+		Moved: c.Moved, Alias: c.Feed.Alias, Wait: show.Second(o.until), Gone: c.Feed.Gone, Busy: o.kind == busy,
+	}
+	if j.Alias != "" {
+		j.NextPoll = "" // it is polled no more
 	}
 	switch o.kind {
 	case failed:

@@ -34,8 +34,8 @@ type Sync struct {
 func (s *Sync) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s.Poller.Polled = func(p mirror.PollResult) {
-		if err := s.end(ctx, outcomeOf(p)); err != nil {
+	s.Poller.Polled = func(before *mirror.Feed, r *mirror.Report, err error) {
+		if err := s.end(ctx, outcomeOf(before, r, err)); err != nil {
 			cancel(&terminal.OutputError{Err: err})
 		}
 	}
@@ -124,7 +124,7 @@ func (s *Sync) end(ctx context.Context, o Outcome) error {
 // hint collects what may be done for a feed that does not declare its history. It returns an
 // error of the store.
 func (s *Sync) hint(ctx context.Context, o Outcome) error {
-	if o.kind != polled || o.Report.Kind != feedhistory.Plain || s.Every {
+	if o.kind != polled || o.Report.Feed.Kind != feedhistory.Plain || s.Every {
 		return nil
 	}
 	f, err := s.Poller.Mirror.Store.Feed(ctx, o.URL)
@@ -140,14 +140,14 @@ func (s *Sync) Poll(ctx context.Context, before *mirror.Feed) (*mirror.Report, e
 	if err == nil && changes.Failure != nil && before.Ledger.URL() == "" {
 		s.Strays.look(ctx, s.Poller.Mirror, before.URL, changes.Failure)
 	}
-	if err != nil || changes.Failure != nil || s.Backfill == nil || changes.Alias != "" {
+	if err != nil || changes.Failure != nil || s.Backfill == nil || changes.Feed.Alias != "" {
 		return changes, err
 	}
-	b, err := s.backfillOf(ctx, changes.URL)
+	b, err := s.backfillOf(ctx, changes.Feed.URL)
 	if err != nil {
 		return changes, err
 	}
-	more, err := b.Keep(ctx, s.Poller.Mirror, changes.URL)
+	more, err := b.Keep(ctx, s.Poller.Mirror, changes.Feed.URL)
 	if more == nil {
 		return changes, err
 	}
@@ -278,12 +278,12 @@ func isNoFeed(err error) bool {
 // has none, and queues the other feed again: without credentials, its poll may have
 // failed. It returns an error of the keyring.
 func (s *Sync) passCredentials(o *Outcome) error {
-	if o.Report == nil || o.Report.Alias == "" || s.Strays.Keys == nil {
+	if o.kind != polled || o.Report.Feed.Alias == "" || s.Strays.Keys == nil {
 		return nil
 	}
-	passed, err := s.Strays.Keys.Pass(o.URL, o.Report.Alias)
+	passed, err := s.Strays.Keys.Pass(o.URL, o.Report.Feed.Alias)
 	if passed {
-		s.Poller.Add(&mirror.Feed{URL: o.Report.Alias})
+		s.Poller.Add(&mirror.Feed{URL: o.Report.Feed.Alias})
 	}
 	return err
 }

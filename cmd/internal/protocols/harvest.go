@@ -552,15 +552,15 @@ func (c *Source) resources() (of datareplication.Resources) {
 // kept reports the outcome of the harvest: with --json on standard output, and always
 // as text on standard error.
 func (c *Source) kept(w *command.World, changes *mirror.Report) error {
-	o := database.Outcome{PollResult: mirror.PollResult{URL: c.URL, Report: changes}, Verb: "harvest"}
-	changes.Next = time.Time{} // there is no next poll
+	o := database.Outcome{URL: c.URL, Report: changes, Verb: "harvest"}
+	changes.Feed.Next = time.Time{} // there is no next poll
 	if c.JSON {
 		if err := terminal.WriteJSON(w.Stdout, o.JSON(changes)); err != nil {
 			return err
 		}
 	}
 	terminal.NewPage(w.Asides()).Line(terminal.Clean(o.Text(changes)))
-	c.showGaps(w.Stderr, changes.Gaps)
+	c.showGaps(w.Stderr, changes.Feed.Ledger.Gaps())
 	if status := o.Status(); status != terminal.ExitOK {
 		return terminal.StatusError(status)
 	}

@@ -327,30 +327,25 @@ func (s *Server) newPoller(m *mirror.Mirror) *mirror.Poller {
 			}
 			return changes, err
 		},
-		Polled: func(p mirror.PollResult) {
-			logPoll(s.Logger, p)
-			if s.Output == nil || p.Err != nil || p.Report.Failure != nil {
+		Polled: func(f *mirror.Feed, c *mirror.Report, err error) {
+			switch {
+			case err != nil:
+				s.Logger.Warn("a poll was cut short", "feed", f.URL, "err", err)
+			case c.Failure != nil:
+				s.Logger.Warn("a poll failed", "feed", f.URL, "err", c.Failure)
+			default:
+				s.Logger.Info("polled", "feed", f.URL, "verdict", c.Feed.Verdict, "documents", c.Documents,
+					"added", c.Added, "changed", c.Changed, "deleted", c.Deleted)
+			}
+			if s.Output == nil || err != nil || c.Failure != nil {
 				return
 			}
 			select {
-			case s.polled <- p.URL:
+			case s.polled <- f.URL:
 			default: // its first request publishes it
 			}
 		},
 		Trouble: func(err error) { s.Logger.Error("the store cannot be read or indexed", "err", err) },
-	}
-}
-
-// logPoll logs the end of a poll. The result is in the store.
-func logPoll(log *slog.Logger, p mirror.PollResult) {
-	switch c := p.Report; {
-	case p.Err != nil:
-		log.Warn("a poll was cut short", "feed", p.URL, "err", p.Err)
-	case c.Failure != nil:
-		log.Warn("a poll failed", "feed", p.URL, "err", c.Failure)
-	default:
-		log.Info("polled", "feed", p.URL, "verdict", c.Verdict, "documents", c.Documents,
-			"added", c.Added, "changed", c.Changed, "deleted", c.Deleted)
 	}
 }
 

@@ -41,7 +41,7 @@ func run(ctx context.Context, db *sql.DB, client *feedhistory.Client, urls []str
 	for i := 0; err == nil && i < len(urls); i++ {
 		var report *mirror.Report
 		if report, err = m.Update(ctx, urls[i]); err == nil {
-			fmt.Println(urls[i], report.Verdict, "added", report.Added, "gaps", report.Gaps)
+			fmt.Println(urls[i], report.Feed.Verdict, "added", report.Added, "gaps", report.Feed.Ledger.Gaps())
 		}
 	}
 	return err
