@@ -284,7 +284,7 @@ func TestActivityPub(t *testing.T) {
 
 			exact := &feedhistory.Client{AllowPrivate: true, NoGuess: true} // whose requests can be counted
 			t.Cleanup(exact.CloseIdle)
-			mir := &mirror.Mirror{Store: &mirror.Memory{}, Client: exact}
+			mir := &mirror.Mirror{Store: mirror.NewMemory(), Client: exact}
 			report, err := mir.Update(ctx, f.url+f.outbox)
 			require.NoError(t, err)
 			require.Equal(t, f.entries(), report.Added)

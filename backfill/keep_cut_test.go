@@ -33,7 +33,7 @@ type kept struct {
 
 // A cutStore fails from a commit on, as if the process had been killed.
 type cutStore struct {
-	mirror.Memory
+	mirror.Marker
 	left int // number of commits; negative: unlimited
 }
 
@@ -44,7 +44,7 @@ func (s *cutStore) Commit(ctx context.Context, c *mirror.Commit) error {
 		return errKilled
 	}
 	s.left--
-	return s.Memory.Commit(ctx, c)
+	return s.Marker.Commit(ctx, c)
 }
 
 // keptSites are servers of each kind, with numbers of posts.
@@ -90,7 +90,7 @@ func keptSites(t *testing.T) map[string]func() *kept {
 
 func (k *kept) begin(t *testing.T) {
 	k.handler, k.url = k.answer, "http://example.org"
-	k.store = &cutStore{left: -1}
+	k.store = &cutStore{mirror.NewMemory(), -1}
 	k.m = &mirror.Mirror{Store: k.store, Client: &feedhistory.Client{Transport: k, Tries: 1}}
 	_, err := k.m.Update(t.Context(), k.url+k.path)
 	require.NoError(t, err)
@@ -244,7 +244,7 @@ func TestKeepMementoGoesOn(t *testing.T) {
 		a := newWayback(400, 25, every)
 		a.serve(t, a.answer)
 		url := a.url + "/feed.rss"
-		m := &mirror.Mirror{Store: &mirror.Memory{}, Client: private(t)}
+		m := &mirror.Mirror{Store: mirror.NewMemory(), Client: private(t)}
 		_, err := m.Update(t.Context(), url)
 		require.NoError(t, err)
 		b := &Backfill{HTTP: m.Client, Methods: append(Methods(), a.method())}

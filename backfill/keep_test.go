@@ -30,7 +30,7 @@ func (s *site) held(t *testing.T, m *mirror.Mirror, url string) *feedhistory.His
 func TestKeep(t *testing.T) {
 	blog := newBlog(t, 95, 10)
 	url := blog.url + "/feed/"
-	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: private(t)}
+	m := &mirror.Mirror{Store: mirror.NewMemory(), Client: private(t)}
 	b := &Backfill{HTTP: m.Client}
 	keep := func() (changes *mirror.Report, requests int) {
 		before := len(blog.requests)
@@ -84,7 +84,7 @@ func TestKeepFails(t *testing.T) {
 		}
 		_, _ = w.Write([]byte(rss(s.sorted(published), s.url, "", func(p post) string { return p.guid(s.url) })))
 	})
-	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: private(t)}
+	m := &mirror.Mirror{Store: mirror.NewMemory(), Client: private(t)}
 	_, err := m.Update(t.Context(), s.url+"/feed")
 	require.NoError(t, err)
 	b := &Backfill{HTTP: m.Client}
@@ -105,7 +105,7 @@ func TestKeepNothingForMissed(t *testing.T) {
 	s.serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(rss(window(s.sorted(published), 0, 5), s.url, "", func(p post) string { return p.guid(s.url) })))
 	})
-	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: private(t)}
+	m := &mirror.Mirror{Store: mirror.NewMemory(), Client: private(t)}
 	b := &Backfill{HTTP: m.Client, Recount: time.Nanosecond}
 	for range 2 {
 		_, err := m.Update(t.Context(), s.url+"/feed")
@@ -151,7 +151,7 @@ func TestKeepCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			blog := newBlog(t, 95, 10)
 			part.lacks(blog, true)
-			m := &mirror.Mirror{Store: &mirror.Memory{}, Client: private(t)}
+			m := &mirror.Mirror{Store: mirror.NewMemory(), Client: private(t)}
 			b := &Backfill{HTTP: m.Client, Recount: time.Nanosecond}
 			keep := func(want feedhistory.Verdict, debts int) mirror.Feed {
 				_, err := m.Update(t.Context(), blog.url+"/feed/")
@@ -190,7 +190,7 @@ func TestKeepNothing(t *testing.T) {
 	s.serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(rss(s.sorted(published), s.url, "", func(p post) string { return p.guid(s.url) })))
 	})
-	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: private(t)}
+	m := &mirror.Mirror{Store: mirror.NewMemory(), Client: private(t)}
 	_, err := m.Update(t.Context(), s.url+"/feed")
 	require.NoError(t, err)
 	b := &Backfill{HTTP: m.Client}
@@ -225,7 +225,7 @@ func TestKeepRecount(t *testing.T) {
 			s, answer, path, most := begin()
 			s.serve(t, answer)
 			url := s.url + path
-			m := &mirror.Mirror{Store: &mirror.Memory{}, Client: private(t)}
+			m := &mirror.Mirror{Store: mirror.NewMemory(), Client: private(t)}
 			b := &Backfill{HTTP: m.Client}
 			keep := func() (changes *mirror.Report, requests int) {
 				before := len(s.requests)
@@ -299,7 +299,7 @@ func TestKeepRefill(t *testing.T) {
 			b := newBlog(t, 300, 10)
 			set(b)
 			url := b.url + "/feed/"
-			m := &mirror.Mirror{Store: &mirror.Memory{}, Client: private(t)}
+			m := &mirror.Mirror{Store: mirror.NewMemory(), Client: private(t)}
 			f := &Backfill{HTTP: m.Client}
 			_, err := m.Update(t.Context(), url)
 			require.NoError(t, err)
@@ -336,7 +336,7 @@ func TestKeepRefillTooLate(t *testing.T) {
 	p.site = newSite(30)
 	p.serve(t, p.answer)
 	url := p.url + p.server["path"]
-	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: private(t)}
+	m := &mirror.Mirror{Store: mirror.NewMemory(), Client: private(t)}
 	b := &Backfill{HTTP: m.Client}
 	for range 2 {
 		_, err := m.Update(t.Context(), url)

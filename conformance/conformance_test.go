@@ -53,8 +53,8 @@ func mirrors() conformance.Reader {
 	return func(ctx context.Context, url, state string) (*conformance.Result, error) {
 		c := &feedhistory.Client{AllowPrivate: true, Tries: 1}
 		defer c.CloseIdle()
-		store, _ := kept.LoadOrStore(state, &mirror.Memory{})
-		m := &mirror.Mirror{Store: store.(*mirror.Memory), Client: c}
+		store, _ := kept.LoadOrStore(state, mirror.NewMemory())
+		m := &mirror.Mirror{Store: store.(mirror.Marker), Client: c}
 		if f, err := m.Store.Feed(ctx, url); err != nil || conformance.Due(ctx) || f.Due(time.Now()) {
 			if _, err := m.Update(ctx, url); err != nil {
 				return nil, err

@@ -38,7 +38,7 @@ Status: 500
 
 `)
 	synctest.Test(t, func(t *testing.T) {
-		store := &mirror.Memory{}
+		store := mirror.NewMemory()
 		m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{NoGuess: true, Transport: feedtest.Direct{Handler: site}, Tries: 1}}
 		for n := range 200 {
 			if n == 1 {
@@ -74,7 +74,7 @@ func TestLateBeginning(t *testing.T) {
 		"-- /new --\nStatus: 500\n\n-- /new@3 --\n"+feed("", entry("9")+entry("8"))+
 		"-- /0 --\n"+`<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>urn:feed</id><fh:archive/>`+entry("1")+"</feed>\n")
 	synctest.Test(t, func(t *testing.T) {
-		m := &mirror.Mirror{Store: &mirror.Memory{}, Client: &feedhistory.Client{NoGuess: true, Transport: feedtest.Direct{Handler: site}, Tries: 1}}
+		m := &mirror.Mirror{Store: mirror.NewMemory(), Client: &feedhistory.Client{NoGuess: true, Transport: feedtest.Direct{Handler: site}, Tries: 1}}
 		var report *mirror.Report
 		for range 3 {
 			var err error
@@ -97,7 +97,7 @@ func TestClaimedAddress(t *testing.T) {
 	for _, history := range []string{"appears", "unlinked", "linked"} {
 		synctest.Test(t, func(t *testing.T) {
 			text := map[string]string{"/feed": feedText(prev("/3")+prev("/2"), "9", "8"), "/3": feedText(claims, "8", "7")}
-			store := &mirror.Memory{}
+			store := mirror.NewMemory()
 			m := newMirror(store, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if text[r.URL.Path] == "" {
 					http.NotFound(w, r)
@@ -147,7 +147,7 @@ func TestCompleteWithUnreadArchive(t *testing.T) {
 		for _, isKnown := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				text := map[string]string{"/feed": feedText(prev("/1"), "9", "8"), "/1": feedText("<fh:archive/>", "8", "7")}
-				m := newMirror(&mirror.Memory{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				m := newMirror(mirror.NewMemory(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if text[r.URL.Path] == "" {
 						w.WriteHeader(status)
 					}

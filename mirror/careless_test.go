@@ -351,7 +351,7 @@ func TestCarelessAgain(t *testing.T) {
 
 func testCareless(t *testing.T, seed uint64) (wholes int) {
 	random := rand.New(rand.NewPCG(seed, 32))
-	p, store := newCareless(seed, random), &mirror.Memory{}
+	p, store := newCareless(seed, random), mirror.NewMemory()
 	story := []string{fmt.Sprint("seed ", seed)}
 	for range 5 + random.IntN(40) {
 		if random.IntN(2) == 0 {

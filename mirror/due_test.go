@@ -127,7 +127,7 @@ func TestWhatIsCutShortIsDue(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, ctx, cancel := &mirror.Memory{}, t.Context(), func() {}
+				store, ctx, cancel := mirror.NewMemory(), t.Context(), func() {}
 				failing := &crashing{Store: store, left: test.commits}
 				if test.failure == nil {
 					ctx, cancel = context.WithCancel(ctx)
@@ -160,7 +160,7 @@ func TestWhatIsCutShortIsDue(t *testing.T) {
 // While a poll is under way, the feed's state says so.
 func TestUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, h := &mirror.Memory{}, archives()
+		store, h := mirror.NewMemory(), archives()
 		h.answer["http://a.example/1"] = func(w http.ResponseWriter, r *http.Request) {
 			time.Sleep(time.Millisecond) // until then, what has come before is stored
 			f := feedOf(t, store, aURL)
@@ -181,7 +181,7 @@ func TestHostThatAsksIsLeftAlone(t *testing.T) {
 	asked := 0
 	for commits := range 5 {
 		synctest.Test(t, func(t *testing.T) {
-			store, h := &mirror.Memory{}, &host{answer: map[string]http.HandlerFunc{
+			store, h := mirror.NewMemory(), &host{answer: map[string]http.HandlerFunc{
 				aURL: document(prev("/3")+prev("http://b.example/2"), "4"),
 				"http://a.example/3": func(w http.ResponseWriter, r *http.Request) {
 					w.Header().Set("Retry-After", "40")
@@ -206,7 +206,7 @@ func TestHostThatAsksIsLeftAlone(t *testing.T) {
 // the poll brought nothing.
 func TestSpentBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, h := &mirror.Memory{}, archives()
+		store, h := mirror.NewMemory(), archives()
 		poll := func(budget int) (f *mirror.Feed) {
 			m := newMirror(store, h)
 			m.Client.Budget.Documents = budget
@@ -255,7 +255,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 	}
 	t.Run("subscription document", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			store, h := &mirror.Memory{}, &host{answer: map[string]http.HandlerFunc{aURL: leaveAlone("7200")}}
+			store, h := mirror.NewMemory(), &host{answer: map[string]http.HandlerFunc{aURL: leaveAlone("7200")}}
 			failed, err := newMirror(store, h).Update(t.Context(), aURL)
 			require.NoError(t, err)
 			require.Error(t, failed.Failure)
@@ -268,7 +268,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 	})
 	t.Run("archive", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			store, h := &mirror.Memory{}, archives()
+			store, h := mirror.NewMemory(), archives()
 			h.answer["http://a.example/3"] = leaveAlone("7200")
 			changes := polled(t, newMirror(store, h), aURL)
 			require.Equal(t, 2*time.Hour, time.Until(changes.Feed.Next))
@@ -277,7 +277,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 	})
 	t.Run("interrupted", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			store, h := &mirror.Memory{}, archives()
+			store, h := mirror.NewMemory(), archives()
 			h.answer["http://a.example/3"] = leaveAlone("7200")
 			ctx, cancel := context.WithCancel(t.Context())
 			_, err := newMirror(&crashing{Store: store, left: 1, then: cancel}, h).Update(ctx, aURL)
@@ -287,7 +287,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 	})
 	t.Run("another host", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			store, h := &mirror.Memory{}, archives()
+			store, h := mirror.NewMemory(), archives()
 			h.answer["http://a.example/2"] = document(prev("http://b.example/1"), "2")
 			h.answer["http://b.example/1"] = leaveAlone("7200")
 			for range 3 { // the other documents are requested, the archive is not
@@ -325,7 +325,7 @@ func TestClockSetBack(t *testing.T) {
 		}
 		require.False(t, (&mirror.Feed{Polled: now.Add(time.Minute), Next: now.Add(time.Hour)}).Due(now))
 
-		store, h := &mirror.Memory{}, archives()
+		store, h := mirror.NewMemory(), archives()
 		h.answer["http://a.example/3"] = http.NotFound
 		_, err := newMirror(store, h).Update(t.Context(), aURL)
 		require.NoError(t, err)
@@ -346,7 +346,7 @@ func TestClockSetBack(t *testing.T) {
 // no longer due, and keeps its entries, until the other feed is removed.
 func TestAlias(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, h := &mirror.Memory{}, &host{answer: map[string]http.HandlerFunc{aURL: document("", "1"), bURL: document("", "2")}}
+		store, h := mirror.NewMemory(), &host{answer: map[string]http.HandlerFunc{aURL: document("", "1"), bURL: document("", "2")}}
 		update := func(url string) *mirror.Report {
 			t.Helper()
 			time.Sleep(time.Hour)
@@ -391,7 +391,7 @@ func TestNoAliasOfWhatFails(t *testing.T) {
 		"failing": {URL: bURL, Failures: 3},
 		"alias":   {URL: bURL, Alias: "http://c.example/"},
 	} {
-		store := &mirror.Memory{}
+		store := mirror.NewMemory()
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: other}))
 		h := &host{answer: map[string]http.HandlerFunc{aURL: redirect(bURL), bURL: document("", "1")}}
 		changes := polled(t, newMirror(store, h), aURL)

@@ -21,7 +21,7 @@ func TestErase(t *testing.T) {
 	}
 	feed := head + entry("urn:1", "2003-01-01T00:00:00Z", "secret") + entry("urn:2", "2003-01-02T00:00:00Z", "Two") + "</feed>"
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(feed)) }))
-	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: &feedhistory.Client{AllowPrivate: true}}
+	m := &mirror.Mirror{Store: mirror.NewMemory(), Client: &feedhistory.Client{AllowPrivate: true}}
 	defer m.Client.CloseIdle()
 	update := func() *mirror.Report {
 		c, err := m.Update(t.Context(), server.URL)

@@ -30,7 +30,7 @@ func Example() {
 	defer server.Close()
 
 	m := &mirror.Mirror{
-		Store:  &mirror.Memory{}, // or sqlstore's
+		Store:  mirror.NewMemory(), // or sqlstore's
 		Client: &feedhistory.Client{AllowPrivate: true},
 	}
 	defer m.Client.CloseIdle()
@@ -149,7 +149,7 @@ func ExampleReading_XML() {
 
 // A program asks for the changes since it last looked, deletions included.
 func ExampleQuery_changes() {
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	m := &mirror.Mirror{Store: store}
 	ctx, url := context.Background(), "https://example.org/feed.atom"
 
@@ -187,7 +187,7 @@ func ExampleQuery_changes() {
 
 // Two mirrors may share a store; if both are at work on a feed, one gives way.
 func ExampleMirror_Update_conflict() {
-	m := &mirror.Mirror{Store: &mirror.Memory{}}
+	m := &mirror.Mirror{Store: mirror.NewMemory()}
 	changes, err := m.Update(context.Background(), "http://localhost/feed")
 	switch {
 	case errors.Is(err, mirror.ErrConflict):
@@ -207,7 +207,7 @@ func ExampleMirror_Update_importer() {
 	defer stop()
 	client.Budget = feedhistory.Budget{Documents: 2} // in one Update
 	client.Tries = 1                                 // otherwise each document may take three requests
-	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: client}
+	m := &mirror.Mirror{Store: mirror.NewMemory(), Client: client}
 	for more := true; more; {
 		report, err := m.Update(context.Background(), home+website.Archived)
 		if err != nil {
@@ -231,7 +231,7 @@ func ExampleMarker() {
 	ctx := context.Background()
 	client, home, stop := website.Start()
 	defer stop()
-	store := &mirror.Memory{} // or sqlstore's
+	store := mirror.NewMemory() // or sqlstore's
 	feed := home + website.Archived
 	if _, err := (&mirror.Mirror{Store: store, Client: client}).Update(ctx, feed); err != nil {
 		log.Fatal(err)

@@ -96,7 +96,7 @@ func disturbed(t *testing.T, text, url string, polls []string, d disturbance) (o
 	site, err := website.New(text)
 	require.NoError(t, err)
 	site.URL, site.Other = "http://site.example", "http://other.example"
-	url, store := site.Expand(strings.Replace(url, "/", site.URL+"/", 1)), new(mirror.Memory)
+	url, store := site.Expand(strings.Replace(url, "/", site.URL+"/", 1)), mirror.NewMemory()
 	poll := func(words string, transport *failingTransport) {
 		transport.Handler = site
 		m := &mirror.Mirror{Store: store, Revalidate: strings.Contains(words, "revalidate"), Client: &feedhistory.Client{

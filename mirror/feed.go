@@ -565,15 +565,8 @@ func firstTag(element string) string {
 // read, the feed may be private: the view then has an error in the place of its
 // contents.
 //
-// The view is an Indexer, a Calendar and a Marker. If the Store is not an Indexer, Index
-// does nothing; if it is not a Calendar, Months reads the entries.
-func Public(s Store) interface {
-	Indexer
-	Calendar
-	Marker
-} {
-	return publicStore{s}
-}
+// The view keeps marks, counts months and indexes if the Store does.
+func Public(s Store) Marker { return publicStore{s} }
 
 type publicStore struct{ Store }
 
@@ -675,7 +668,7 @@ func (s publicStore) Entries(ctx context.Context, q Query) iter.Seq2[*Record, er
 	}
 }
 
-// Months implements Calendar.
+// Months implements the method that the function Months calls.
 func (s publicStore) Months(ctx context.Context, q Query) ([]Month, error) {
 	months, err := Months(ctx, s.Store, q)
 	if err != nil {
@@ -687,12 +680,9 @@ func (s publicStore) Months(ctx context.Context, q Query) ([]Month, error) {
 	return months, nil
 }
 
-// Index implements Indexer.
+// Index indexes the Store, if it indexes.
 func (s publicStore) Index(ctx context.Context) error {
-	if indexer, ok := s.Store.(Indexer); ok {
-		return indexer.Index(ctx)
-	}
-	return nil
+	return index(ctx, s.Store)
 }
 
 // Commit implements Store.

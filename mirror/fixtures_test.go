@@ -41,7 +41,7 @@ func testFixture(t *testing.T, file string, site *feedtest.Site, archive *feedte
 	want, _ := archive.File("want")
 	polls, ok := archive.File("polls")
 	require.True(t, ok, "no polls")
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	var got strings.Builder
 	for words := range strings.Lines(polls) {
 		if time.Sleep(time.Hour); got.Len() > 0 {

@@ -100,7 +100,7 @@ func (s story) String() string { return string(s) }
 func TestGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const archives = 60
-		want, store := &mirror.Memory{}, &mirror.Memory{}
+		want, store := mirror.NewMemory(), mirror.NewMemory()
 		_, err := newMirror(want, chainFeed(archives)).Update(t.Context(), modelURL)
 		require.NoError(t, err)
 		s := &slow{Store: store, t: t, story: story("all are slow"), bits: ^uint64(0)}
@@ -120,7 +120,7 @@ func TestGroups(t *testing.T) {
 func TestGroupFails(t *testing.T) {
 	for fail := 1; fail <= 8; fail++ {
 		synctest.Test(t, func(t *testing.T) {
-			store := &mirror.Memory{}
+			store := mirror.NewMemory()
 			s := &slow{Store: store, t: t, story: story(fmt.Sprint("commit ", fail, " fails")), bits: ^uint64(0), fail: fail}
 			_, err := newMirror(s, chainFeed(60)).Update(t.Context(), modelURL)
 			require.ErrorIs(t, err, errDisk)
@@ -142,7 +142,7 @@ func TestGroupFails(t *testing.T) {
 // A commit that panics makes Update panic.
 func TestGroupPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMirror(panics{&mirror.Memory{}}, chainFeed(5))
+		m := newMirror(panics{mirror.NewMemory()}, chainFeed(5))
 		require.PanicsWithValue(t, "a broken store", func() { _, _ = m.Update(t.Context(), modelURL) })
 	})
 }
@@ -159,7 +159,7 @@ func TestVerdictOfAFailedCommit(t *testing.T) {
 			<entry><id>urn:1</id><updated>2003-12-13T18:30:02Z</updated></entry></feed>`))
 	})
 	client := &feedhistory.Client{Transport: feedtest.Pipe(t, site)}
-	store := &slow{Store: &mirror.Memory{}, t: t, fail: 1}
+	store := &slow{Store: mirror.NewMemory(), t: t, fail: 1}
 	m := &mirror.Mirror{Store: store, Client: client}
 	report, err := m.Update(t.Context(), url)
 	require.ErrorIs(t, err, errDisk)
@@ -172,7 +172,7 @@ func TestVerdictOfAFailedCommit(t *testing.T) {
 
 // A feed at no URL is not added.
 func TestNoURL(t *testing.T) {
-	m := &mirror.Mirror{Store: &mirror.Memory{}}
+	m := &mirror.Mirror{Store: mirror.NewMemory()}
 	for _, url := range []string{"", "feed", "/feed", "https://", "a b"} {
 		report, err := m.Update(t.Context(), url)
 		require.ErrorContains(t, err, "is not an absolute URL", url)

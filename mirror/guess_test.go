@@ -124,7 +124,7 @@ func (h *refusingHost) read(t require.TestingT, noGuess bool) (found []string) {
 	note(ids, history.Gaps, history.Verdict(), !client.Wait(server.URL).IsZero())
 	client.CloseIdle()
 	h.named.Clear()
-	store := new(mirror.Memory)
+	store := mirror.NewMemory()
 	for range 2 {
 		m := &mirror.Mirror{Store: store, Client: newClient()}
 		report, err := m.Update(ctx, server.URL+"/feed")

@@ -53,7 +53,7 @@ func TestWaitOfAnotherRequest(t *testing.T) {
 				fmt.Fprintf(w, `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>urn:feed</id>%s%s<entry><id>urn:%s</id><updated>2003-12-13T00:00:00Z</updated></entry></feed>`,
 					mark, older, r.URL.Path)
 			})
-			store := &mirror.Memory{}
+			store := mirror.NewMemory()
 			update := func() *mirror.Report {
 				m = newMirror(store, site)
 				m.Client.NoGuess = !guesses
@@ -84,7 +84,7 @@ func TestGoneAtOnce(t *testing.T) {
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
 	client := &feedhistory.Client{AllowPrivate: true}
 	t.Cleanup(client.CloseIdle)
-	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: client}
+	m := &mirror.Mirror{Store: mirror.NewMemory(), Client: client}
 	report, err := m.Update(t.Context(), server.URL)
 	require.NoError(t, err)
 	require.True(t, report.Feed.Gone)

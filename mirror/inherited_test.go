@@ -45,7 +45,7 @@ func newOldMirror(t *testing.T) *oldMirror {
 	client := &feedhistory.Client{AllowPrivate: true, NoGuess: true, Tries: 1}
 	t.Cleanup(client.CloseIdle)
 	m.url = server.URL + "/f"
-	m.Mirror = &mirror.Mirror{Store: &mirror.Memory{}, Client: client, Now: func() time.Time { return m.now }}
+	m.Mirror = &mirror.Mirror{Store: mirror.NewMemory(), Client: client, Now: func() time.Time { return m.now }}
 	return m
 }
 

@@ -102,7 +102,7 @@ func TestLateArchives(t *testing.T) {
 			delay:   rapid.IntRange(0, 2).Draw(r, "delay"),
 		}
 		p.growing = p.growing && p.window > 0 // otherwise the subscription document is always empty
-		store := new(mirror.Memory)
+		store := mirror.NewMemory()
 		m := newMirror(store, p)
 		var story []string
 		archived, cut, before := true, false, -1 // at each poll; at any; the entries before the first poll

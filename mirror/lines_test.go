@@ -31,7 +31,7 @@ func TestLinesAsBefore(t *testing.T) {
 	escaped := strings.NewReplacer("\u202e", `\u202e`, "\u0085", `\u0085`)
 	for _, file := range append(feedtest.Glob(t, "testdata/raw/*.jsonl"), feedtest.Glob(t, "testdata/raw/earlier/*.jsonl")...) {
 		t.Run(file, func(t *testing.T) {
-			given, store := string(feedtest.ReadFile(t, file)), &mirror.Memory{}
+			given, store := string(feedtest.ReadFile(t, file)), mirror.NewMemory()
 			in := &mirror.Import{Store: store}
 			require.NoError(t, in.Read(t.Context(), strings.NewReader(given)))
 			require.Equal(t, 2, in.Feeds)
@@ -57,7 +57,7 @@ func TestLinesEnd(t *testing.T) {
 		require.NoError(t, new(mirror.Export).End(out))
 		require.Equal(t, "{\"type\":\"end\"}\n", out.String())
 		for lines, ended := range map[string]bool{text: false, text + out.String(): true, text + out.String() + text: false, out.String(): true, "": false} {
-			in := &mirror.Import{Store: &mirror.Memory{}}
+			in := &mirror.Import{Store: mirror.NewMemory()}
 			require.NoError(t, in.Read(t.Context(), strings.NewReader(lines)))
 			require.Equal(t, ended, in.Ended)
 		}
@@ -67,7 +67,7 @@ func TestLinesEnd(t *testing.T) {
 // Passwords do not get into lines, not even those that JSON escapes.
 func TestLinesWithoutPasswords(t *testing.T) {
 	for _, url := range []string{"https://ann:s%2Fecret@example.org/feed", `https://ann:<secret>\"&@example.org/feed`} {
-		store := &mirror.Memory{}
+		store := mirror.NewMemory()
 		f := &mirror.Feed{URL: url, Address: "https://ann:other@example.org/moved"}
 		f.Ledger.Add(mirror.Debt{URL: url})
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f, Documents: []*mirror.DocumentRecord{{URL: url, Names: []string{url}}}}))
@@ -87,7 +87,7 @@ func TestImportIgnoresUnknownLines(t *testing.T) {
 {"feed":"https://example.org/","id":"1"}
 {"type":"end"}
 `
-	in := &mirror.Import{Store: &mirror.Memory{}}
+	in := &mirror.Import{Store: mirror.NewMemory()}
 	require.NoError(t, in.Read(t.Context(), strings.NewReader(text)))
 	require.Equal(t, []int{1, 1}, []int{in.Feeds, in.Entries})
 }
@@ -100,7 +100,7 @@ func TestImportErrors(t *testing.T) {
 		feed + `{"feed":"https://example.org/","id":"1","mirror":{"state":"erased"}}`: "",
 		`null`: "line 1: no line about its feed precedes this line",
 	} {
-		err := (&mirror.Import{Store: &mirror.Memory{}}).Read(t.Context(), strings.NewReader(text))
+		err := (&mirror.Import{Store: mirror.NewMemory()}).Read(t.Context(), strings.NewReader(text))
 		if want == "" {
 			require.NoError(t, err)
 			continue

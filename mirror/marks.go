@@ -115,7 +115,7 @@ type Marker interface {
 }
 
 // Marks implements Marker.
-func (m *Memory) Marks(ctx context.Context, q MarksQuery) iter.Seq2[*Marks, error] {
+func (m *memory) Marks(ctx context.Context, q MarksQuery) iter.Seq2[*Marks, error] {
 	return sequence(ctx, m, (*Marks).clone, func() (found []*Marks, err error) {
 		if err := q.Check(); err != nil {
 			return nil, err
@@ -135,7 +135,7 @@ func (m *Memory) Marks(ctx context.Context, q MarksQuery) iter.Seq2[*Marks, erro
 }
 
 // Mark implements Marker.
-func (m *Memory) Mark(ctx context.Context, feed string, ids []string, change func(*Marks)) error {
+func (m *memory) Mark(ctx context.Context, feed string, ids []string, change func(*Marks)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f, err := m.feed(ctx, feed)

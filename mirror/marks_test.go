@@ -22,7 +22,7 @@ func marksOf(t testing.TB, s mirror.Marker, feed string) []*mirror.Marks {
 // forgotten. A store without marks takes the rest.
 func TestMarksTravel(t *testing.T) {
 	at := func(day int) time.Time { return time.Date(2026, 1, day, 8, 0, 0, 0, time.UTC) }
-	from, to := &mirror.Memory{}, &mirror.Memory{}
+	from, to := mirror.NewMemory(), mirror.NewMemory()
 	put(t, from, "urn:feed", false, 3)
 	require.NoError(t, from.Mark(t.Context(), "urn:feed", []string{"urn:feed#0", "to come"}, func(m *mirror.Marks) {
 		m.Read, m.Forward, m.Position, m.Labels = at(2), at(3), time.Minute, []string{"a", "b"}
@@ -32,7 +32,7 @@ func TestMarksTravel(t *testing.T) {
 		x := &mirror.Export{Store: from}
 		require.NoError(t, x.Feeds(t.Context(), &lines, from.Feeds(t.Context(), mirror.FeedQuery{})))
 		require.NoError(t, x.End(&lines))
-		for _, store := range []mirror.Store{to, struct{ mirror.Store }{&mirror.Memory{}}} {
+		for _, store := range []mirror.Store{to, struct{ mirror.Store }{mirror.NewMemory()}} {
 			in := &mirror.Import{Store: store}
 			require.NoError(t, in.Read(t.Context(), bytes.NewReader(lines.Bytes())))
 			require.Equal(t, 1, in.Feeds+in.Same)
@@ -52,7 +52,7 @@ func TestMarksTravel(t *testing.T) {
 
 // Erasing an entry erases its marks, also where an import would bring them back.
 func TestMarksErased(t *testing.T) {
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	put(t, store, "urn:feed", false, 2)
 	star := func(m *mirror.Marks) { m.Starred = time.Now() }
 	require.NoError(t, store.Mark(t.Context(), "urn:feed", []string{"urn:feed#0", "urn:feed#1"}, star))
@@ -73,7 +73,7 @@ func TestMarksErased(t *testing.T) {
 
 // The public view shows and takes no marks of private feeds.
 func TestMarksPublic(t *testing.T) {
-	full := &mirror.Memory{}
+	full := mirror.NewMemory()
 	view := mirror.Public(full)
 	read := func(m *mirror.Marks) { m.Read = time.Now() }
 	for _, url := range []string{"urn:a", "urn:b", "urn:private"} {

@@ -15,13 +15,16 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/words"
 )
 
-// A Memory is a Store in memory, for tests and for programs beginning with an empty
-// store each time. The zero value is empty and ready to use. Do not copy a Memory.
+// NewMemory returns an empty Store in memory, for tests and for programs beginning with an
+// empty store each time.
 //
-// A Memory marshals to JSON with all it holds. So a Store over a database of keys and
-// values can keep a Memory of each feed as the value, and leave the rules to it. A commit
-// then stores the whole feed again.
-type Memory struct {
+// It marshals to JSON with all it holds, and json.Unmarshal adds the feeds in such a text to
+// it, in place of any with the same URL. So a Store over a database of keys and values can
+// keep one for each feed as the value, and leave the rules to it. A commit then stores the
+// whole feed again.
+func NewMemory() Marker { return &memory{} }
+
+type memory struct {
 	mu    sync.RWMutex
 	feeds map[string]*memoryFeed
 }
@@ -40,7 +43,7 @@ type memoryEntry struct {
 }
 
 // Feed implements Store.
-func (m *Memory) Feed(ctx context.Context, url string) (*Feed, error) {
+func (m *memory) Feed(ctx context.Context, url string) (*Feed, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	f, err := m.feed(ctx, url)
@@ -50,7 +53,7 @@ func (m *Memory) Feed(ctx context.Context, url string) (*Feed, error) {
 	return f.state.clone(), nil
 }
 
-func (m *Memory) feed(ctx context.Context, url string) (*memoryFeed, error) {
+func (m *memory) feed(ctx context.Context, url string) (*memoryFeed, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -61,7 +64,7 @@ func (m *Memory) feed(ctx context.Context, url string) (*memoryFeed, error) {
 }
 
 // Feeds implements Store.
-func (m *Memory) Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error] {
+func (m *memory) Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error] {
 	return sequence(ctx, m, (*Feed).clone, func() (found []*Feed, err error) {
 		if err := settings.Check("mirror", settings.Number{Name: "FeedQuery.Limit", Value: int64(q.Limit)}); err != nil {
 			return nil, err
@@ -80,7 +83,7 @@ func (m *Memory) Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error]
 }
 
 // Records implements Store.
-func (m *Memory) Records(ctx context.Context, feed string, ids []string) (map[string]*Record, error) {
+func (m *memory) Records(ctx context.Context, feed string, ids []string) (map[string]*Record, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	found := map[string]*Record{}
@@ -100,7 +103,7 @@ func (m *Memory) Records(ctx context.Context, feed string, ids []string) (map[st
 }
 
 // Document implements Store.
-func (m *Memory) Document(ctx context.Context, feed, url string) (*DocumentRecord, error) {
+func (m *memory) Document(ctx context.Context, feed, url string) (*DocumentRecord, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	f, err := m.feed(ctx, feed)
@@ -116,7 +119,7 @@ func (m *Memory) Document(ctx context.Context, feed, url string) (*DocumentRecor
 }
 
 // Documents implements Store.
-func (m *Memory) Documents(ctx context.Context, feed string) iter.Seq2[*DocumentRecord, error] {
+func (m *memory) Documents(ctx context.Context, feed string) iter.Seq2[*DocumentRecord, error] {
 	return sequence(ctx, m, (*DocumentRecord).clone, func() ([]*DocumentRecord, error) {
 		f := m.feeds[feed]
 		if f == nil {
@@ -127,7 +130,7 @@ func (m *Memory) Documents(ctx context.Context, feed string) iter.Seq2[*Document
 }
 
 // Entries implements Store.
-func (m *Memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error] {
+func (m *memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error] {
 	if q.AfterCommit != nil {
 		after := *q.AfterCommit // which the caller may change during the range
 		q.AfterCommit = &after
@@ -173,7 +176,7 @@ func (r *Record) says(all []string, prefix bool) bool {
 }
 
 // Versions implements Store.
-func (m *Memory) Versions(ctx context.Context, feed, id string) iter.Seq2[*Record, error] {
+func (m *memory) Versions(ctx context.Context, feed, id string) iter.Seq2[*Record, error] {
 	return sequence(ctx, m, clone, func() ([]*Record, error) {
 		if f := m.feeds[feed]; f != nil {
 			return slices.Clone(f.entries[id].versions), nil
@@ -183,7 +186,7 @@ func (m *Memory) Versions(ctx context.Context, feed, id string) iter.Seq2[*Recor
 }
 
 // Remove implements Store.
-func (m *Memory) Remove(ctx context.Context, url string) error {
+func (m *memory) Remove(ctx context.Context, url string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, err := m.feed(ctx, url); err != nil {
@@ -194,9 +197,9 @@ func (m *Memory) Remove(ctx context.Context, url string) error {
 }
 
 // Commit implements Store.
-func (m *Memory) Commit(ctx context.Context, c *Commit) error {
+func (m *memory) Commit(ctx context.Context, c *Commit) error {
 	if c == nil || c.Feed == nil {
-		return errors.New("mirror: Memory.Commit: the Change, or its Feed, is nil")
+		return errors.New("mirror: Commit: the Change, or its Feed, is nil")
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -294,7 +297,7 @@ func (f *memoryFeed) putDocuments(c *Commit) {
 }
 
 // MarshalJSON implements json.Marshaler.
-func (m *Memory) MarshalJSON() ([]byte, error) {
+func (m *memory) MarshalJSON() ([]byte, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	forms := make([]*feedForm, 0, len(m.feeds))
@@ -304,9 +307,8 @@ func (m *Memory) MarshalJSON() ([]byte, error) {
 	return unescaped(forms)
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It adds the feeds to those of the Memory, in
-// place of any with the same URL.
-func (m *Memory) UnmarshalJSON(text []byte) error {
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *memory) UnmarshalJSON(text []byte) error {
 	var forms []*feedForm
 	if err := json.Unmarshal(text, &forms); err != nil {
 		return fmt.Errorf("mirror: the JSON of a Memory: %w", err)
@@ -390,7 +392,7 @@ func (form *feedForm) feed() (*memoryFeed, error) {
 }
 
 // sequence yields copies of the values find returns when ranging begins.
-func sequence[T any](ctx context.Context, m *Memory, copied func(*T) *T, find func() ([]*T, error)) iter.Seq2[*T, error] {
+func sequence[T any](ctx context.Context, m *memory, copied func(*T) *T, find func() ([]*T, error)) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		m.mu.RLock()
 		found, err := find()

@@ -9,7 +9,7 @@ import (
 
 func TestMemory(t *testing.T) {
 	storetest.Run(t, func(testing.TB) (store, other mirror.Store) {
-		m := &mirror.Memory{}
+		m := mirror.NewMemory()
 		return m, m
 	})
 }

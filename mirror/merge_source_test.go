@@ -56,7 +56,7 @@ func TestMergeCutShort(t *testing.T) {
 		"broken":      errors.New("the source's own"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &mirror.Mirror{Store: &mirror.Memory{}}
+			m := &mirror.Mirror{Store: mirror.NewMemory()}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			b := &brings{from: 0, to: 3, err: err}
@@ -109,7 +109,7 @@ func TestMergeKeepsGaps(t *testing.T) {
 		{"proven", true, true, 3, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m := &mirror.Mirror{Store: &mirror.Memory{}}
+			m := &mirror.Mirror{Store: mirror.NewMemory()}
 			changes, err := m.Merge(t.Context(), url, (&brings{from: 0, to: 1, err: missing}).source(t))
 			require.NoError(t, err)
 			require.Len(t, changes.Feed.Ledger.Gaps(), 1)

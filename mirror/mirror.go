@@ -6,7 +6,7 @@
 //
 // The first Update walks the feed's whole history. Later ones read new documents, and
 // those an earlier one could not read. A Mirror keeps everything in its Store: package
-// sqlstore uses SQLite or PostgreSQL, Memory keeps it in memory.
+// sqlstore uses SQLite or PostgreSQL, NewMemory keeps it in memory.
 //
 // # Guarantees
 //

@@ -92,7 +92,7 @@ type schedule struct {
 	*testing.T
 	roads  *roads
 	random *rand.Rand
-	store  *mirror.Memory
+	store  mirror.Marker
 	story  []string
 }
 
@@ -100,7 +100,7 @@ func (s *schedule) String() string { return fmt.Sprintf("%q", s.story) }
 
 func testSchedule(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 1))
-	s := &schedule{t, newRoads(feedtest.NewModel("/feed", seed), random), random, &mirror.Memory{}, []string{fmt.Sprint("seed ", seed)}}
+	s := &schedule{t, newRoads(feedtest.NewModel("/feed", seed), random), random, mirror.NewMemory(), []string{fmt.Sprint("seed ", seed)}}
 	model := s.roads.model
 	for range 5 + random.IntN(60) {
 		switch n := random.IntN(11); {
@@ -316,7 +316,7 @@ func testCounts(t *testing.T, store mirror.Store, story string) {
 func TestSmallBudgets(t *testing.T) {
 	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
-			model, store := feedtest.NewModel("/feed", seed), &mirror.Memory{}
+			model, store := feedtest.NewModel("/feed", seed), mirror.NewMemory()
 			for _, budget := range []int{5, 2, 20} {
 				for range 30 {
 					model.Step()

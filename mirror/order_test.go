@@ -69,7 +69,7 @@ func TestDuplicatesOverManyPolls(t *testing.T) {
 		const url = "http://chain.example/0"
 		want, err := client().Fetch(context.Background(), url)
 		require.NoError(t, err)
-		store := &mirror.Memory{}
+		store := mirror.NewMemory()
 		for polls := 0; ; polls++ {
 			m := &mirror.Mirror{Store: store, Client: client()}
 			m.Client.Budget.Documents = rapid.IntRange(1, 4).Draw(t, "budget")
@@ -101,7 +101,7 @@ func TestLaterPollsOutrank(t *testing.T) {
 		"a known archive is older":   {{"", entry("old")}, {entry("new"), entry("old")}},
 		"edited in the known places": {{entry("old"), entry("older")}, {entry("new"), entry("older")}},
 	} {
-		store := &mirror.Memory{}
+		store := mirror.NewMemory()
 		for _, c := range polls {
 			m := newMirror(store, c)
 			_, err := m.Update(t.Context(), "http://chain.example/0")

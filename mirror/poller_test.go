@@ -44,7 +44,7 @@ type pollEnd struct {
 }
 
 func newPoller(t *testing.T, feeds ...*mirror.Feed) (*mirror.Poller, *polls) {
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	for _, f := range feeds {
 		f.Verdict = feedhistory.Partial
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f}))
@@ -142,7 +142,7 @@ func TestPollerOneIsBroken(t *testing.T) {
 func ExamplePoller() {
 	site := &host{answer: map[string]http.HandlerFunc{aURL: document("", "1", "2")}}
 	p := &mirror.Poller{
-		Mirror: newMirror(&mirror.Memory{}, site),
+		Mirror: newMirror(mirror.NewMemory(), site),
 		Polled: func(f *mirror.Feed, r *mirror.Report, err error) {
 			switch {
 			case err != nil:

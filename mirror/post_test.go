@@ -52,7 +52,7 @@ func TestOnePost(t *testing.T) {
 			}
 			client := &feedhistory.Client{AllowPrivate: true, NoGuess: true}
 			t.Cleanup(client.CloseIdle)
-			m := &mirror.Mirror{Store: &mirror.Memory{}, Client: client}
+			m := &mirror.Mirror{Store: mirror.NewMemory(), Client: client}
 			want := 6
 			if !ids.same {
 				want = 8

@@ -56,7 +56,7 @@ func requireSame(t require.TestingT, want, got error) {
 // The public view of a store is like a store that never had the private feeds.
 func TestPublic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		full, without := &mirror.Memory{}, &mirror.Memory{}
+		full, without := mirror.NewMemory(), mirror.NewMemory()
 		urls := []string{"urn:none"}
 		for i := range rapid.IntRange(0, 6).Draw(t, "feeds") {
 			url, private, n := fmt.Sprintf("urn:%d", i), rapid.Bool().Draw(t, "private"), rapid.IntRange(0, 4).Draw(t, "entries")
@@ -93,7 +93,7 @@ func TestPublic(t *testing.T) {
 			require.Equal(t, all(t, without.Versions(ctx, url, id)), all(t, view.Versions(ctx, url, id)))
 			months, err := mirror.Months(ctx, without, mirror.Query{Feed: url})
 			require.NoError(t, err)
-			counted, err := view.Months(ctx, mirror.Query{Feed: url})
+			counted, err := mirror.Months(ctx, view, mirror.Query{Feed: url})
 			require.NoError(t, err)
 			require.Equal(t, months, counted)
 		}
@@ -103,7 +103,7 @@ func TestPublic(t *testing.T) {
 // Nothing private can be changed through the public view.
 func TestPublicRefuses(t *testing.T) {
 	ctx := t.Context()
-	full := &mirror.Memory{}
+	full := mirror.NewMemory()
 	put(t, full, "urn:private", true, 1)
 	put(t, full, "urn:public", false, 1)
 	view := mirror.Public(full)
@@ -116,7 +116,9 @@ func TestPublicRefuses(t *testing.T) {
 	}
 	require.ErrorIs(t, view.Remove(ctx, "urn:private"), mirror.ErrNotFound)
 	require.NoError(t, view.Remove(ctx, "urn:public"))
-	require.NoError(t, view.Index(ctx))
+	require.NoError(t, view.(interface {
+		Index(ctx context.Context) error
+	}).Index(ctx))
 	after, err := full.Feed(ctx, "urn:private")
 	require.NoError(t, err)
 	require.Equal(t, before, after)
@@ -134,7 +136,7 @@ func TestPublicRefuses(t *testing.T) {
 	require.ErrorIs(t, view.Commit(ended, &mirror.Commit{Feed: &mirror.Feed{URL: "urn:private"}}), context.Canceled)
 	_, err = view.Feed(ended, "urn:private")
 	require.ErrorIs(t, err, context.Canceled)
-	_, err = view.Months(ended, mirror.Query{Feed: "urn:private"})
+	_, err = mirror.Months(ended, view, mirror.Query{Feed: "urn:private"})
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -204,7 +206,7 @@ func TestPublicTurns(t *testing.T) {
 		"versions":  func(s mirror.Store) []string { return all(t, s.Versions(ctx, "urn:f", "urn:secret")) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &mirror.Memory{}
+			m := mirror.NewMemory()
 			put(t, m, "urn:f", false, 2)
 			turned := false
 			turn := func() {
@@ -234,7 +236,7 @@ func TestPublicTurns(t *testing.T) {
 // A feed that has become private since a sequence was made is hidden when somebody ranges over
 // it again.
 func TestPublicAgain(t *testing.T) {
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	put(t, store, "urn:feed", false, 3)
 	entries := mirror.Public(store).Entries(t.Context(), mirror.Query{})
 	require.Len(t, all(t, entries), 3)

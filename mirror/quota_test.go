@@ -69,7 +69,7 @@ func TestQuotaIsKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store, n := &mirror.Memory{}, 0
+				store, n := mirror.NewMemory(), 0
 				m := newMirror(store, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					_, _ = fmt.Fprintf(w, `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:t="http://purl.org/atompub/tombstones/1.0">%s`+
 						`<entry><id>known</id><title>%d</title></entry></feed>`, map[bool]string{true: head(n)}[r.URL.Path == "/feed"], n)
@@ -107,7 +107,7 @@ func TestQuotaIsKept(t *testing.T) {
 // Until then the rest costs no requests, and the verdict is partial.
 func TestLargerQuota(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, h := &mirror.Memory{}, archives()
+		store, h := mirror.NewMemory(), archives()
 		update := func(entries int64) (*mirror.Report, []string) {
 			t.Helper()
 			time.Sleep(time.Hour)
@@ -147,7 +147,7 @@ func TestLargerQuota(t *testing.T) {
 func TestLargerQuotaForAWindow(t *testing.T) {
 	for _, moved := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			store, h := &mirror.Memory{}, &host{answer: map[string]http.HandlerFunc{aURL: document("", "3", "2", "1")}}
+			store, h := mirror.NewMemory(), &host{answer: map[string]http.HandlerFunc{aURL: document("", "3", "2", "1")}}
 			update := func(entries int64) *mirror.Report {
 				t.Helper()
 				time.Sleep(time.Hour)
@@ -182,7 +182,7 @@ func TestLargerQuotaForAWindow(t *testing.T) {
 // do not fit.
 func TestQuotaAndAnAlteredArchive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, h := &mirror.Memory{}, archives()
+		store, h := mirror.NewMemory(), archives()
 		update := func(entries int64) *mirror.Report {
 			t.Helper()
 			time.Sleep(time.Hour)
@@ -206,7 +206,7 @@ func TestQuotaAndAnAlteredArchive(t *testing.T) {
 
 // What a source brings must fit, too. Until it does, its mark is not stored.
 func TestQuotaOfASource(t *testing.T) {
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	merge := func(entries int64) *mirror.Report {
 		t.Helper()
 		m := newMirror(store, archives())
@@ -246,7 +246,7 @@ func TestQuotaOfASource(t *testing.T) {
 
 // A negative quota sets no limit.
 func TestNoQuota(t *testing.T) {
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	m := newMirror(store, archives())
 	m.Quota = mirror.Quota{Bytes: -1, Entries: -1}
 	changes := polled(t, m, aURL)
@@ -256,7 +256,7 @@ func TestNoQuota(t *testing.T) {
 // Links to documents that do not exist do not pile up without limit.
 func TestPendingIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, n := &mirror.Memory{}, new(atomic.Int64)
+		store, n := mirror.NewMemory(), new(atomic.Int64)
 		h := &host{answer: map[string]http.HandlerFunc{aURL: func(w http.ResponseWriter, r *http.Request) {
 			document(prev(fmt.Sprintf("/%d", n.Add(1))), "1")(w, r)
 		}}}

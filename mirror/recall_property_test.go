@@ -47,7 +47,7 @@ func newMemoryWorld(t *rapid.T) *memoryWorld {
 		}
 		w.entries = append(w.entries, e)
 	}
-	w.mirror = newMirror(&mirror.Memory{}, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+	w.mirror = newMirror(mirror.NewMemory(), http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Content-Type", "application/rss+xml")
 		_, _ = io.WriteString(rw, w.feed)
 	}))

@@ -78,7 +78,7 @@ func TestRecallPrecedence(t *testing.T) {
 	}{{"reader first", true, false}, {"feed first", false, false}, {"reader first, without an id", true, true}, {"feed first, without an id", false, true}} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &site{}
-			m := s.mirror(&mirror.Memory{})
+			m := s.mirror(mirror.NewMemory())
 			s.show("", shown("a", "Published", 2))
 			altered := keep("a", "<i>Published!</i>", 2, test.anonymous)
 			if !test.anonymous {
@@ -156,7 +156,7 @@ func TestRecallRecognises(t *testing.T) {
 		"nothing at all but different times": {with("", "", 1), with("", "", 2), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := (&site{}).mirror(&mirror.Memory{})
+			m := (&site{}).mirror(mirror.NewMemory())
 			recall(t, m, "one", test.a)
 			recall(t, m, "two", test.b)
 			want := 2
@@ -166,7 +166,7 @@ func TestRecallRecognises(t *testing.T) {
 			require.Len(t, held(t, m.Store, recallURL), want)
 		})
 	}
-	m := (&site{}).mirror(&mirror.Memory{})
+	m := (&site{}).mirror(mirror.NewMemory())
 	require.Equal(t, 2, recall(t, m, "one", with(one, "A", 1), with(one, "B", 1)).Added, "one reader has both")
 }
 
@@ -176,7 +176,7 @@ func TestRecallTombstones(t *testing.T) {
 	for name, early := range map[string]bool{"deleted first": false, "recalled first": true} {
 		t.Run(name, func(t *testing.T) {
 			s := &site{}
-			m := s.mirror(&mirror.Memory{})
+			m := s.mirror(mirror.NewMemory())
 			if early {
 				recall(t, m, "reader", keep("a", "Deleted", 20, false))
 			}
@@ -191,7 +191,7 @@ func TestRecallTombstones(t *testing.T) {
 // An entry that a complete feed lacks is kept, but is not part of it.
 func TestRecallComplete(t *testing.T) {
 	s := &site{}
-	m := s.mirror(&mirror.Memory{})
+	m := s.mirror(mirror.NewMemory())
 	s.show("<fh:complete/>", shown("a", "A", 1))
 	polled(t, m, recallURL)
 	recall(t, m, "reader", keep("b", "B", 2, false))
@@ -218,7 +218,7 @@ func TestRecallWindow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &site{}
-			m := s.mirror(&mirror.Memory{})
+			m := s.mirror(mirror.NewMemory())
 			s.show("", shown("2", "2", 2), shown("1", "1", 1))
 			polled(t, m, recallURL)
 			s.show("", shown("6", "6", 6), shown("5", "5", 5))
@@ -244,7 +244,7 @@ func TestRecallWindow(t *testing.T) {
 // Of many missed windows, a mirror remembers the first and the latest.
 func TestManyWindows(t *testing.T) {
 	s := &site{}
-	m := s.mirror(&mirror.Memory{})
+	m := s.mirror(mirror.NewMemory())
 	const polls = 130
 	for n := range polls {
 		s.show("", shown(fmt.Sprint(n), "Entry", n))
@@ -268,7 +268,7 @@ func TestManyWindows(t *testing.T) {
 // dry run counts each entry once.
 func TestRecallDocuments(t *testing.T) {
 	s := &site{}
-	m := s.mirror(&mirror.Memory{})
+	m := s.mirror(mirror.NewMemory())
 	saved := func(dry bool) (sum mirror.RecallReport) {
 		r := &mirror.Recall{Mirror: m, Name: "git", DryRun: dry}
 		for n := range 5 {
@@ -299,7 +299,7 @@ func TestRecallDocuments(t *testing.T) {
 
 // Entries that cannot be stored are named; the others are stored.
 func TestRecallDamaged(t *testing.T) {
-	m := (&site{}).mirror(&mirror.Memory{})
+	m := (&site{}).mirror(mirror.NewMemory())
 	bad := keep("bad", "Bad", 1, false)
 	bad.Content = feedhistory.Text{Type: "xhtml", Body: "<p"}
 	done, err := (&mirror.Recall{Mirror: m, Name: "reader"}).Entries(t.Context(), recallURL, "", []mirror.KeptEntry{bad, keep("good", "Good", 1, false)})

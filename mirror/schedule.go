@@ -75,11 +75,7 @@ func (p *Poller) rests(ctx context.Context, goesOn bool) error {
 		return nil
 	}
 	p.added = false
-	indexer, ok := p.Mirror.Store.(Indexer)
-	if !ok {
-		return nil
-	}
-	err := indexer.Index(ctx)
+	err := index(ctx, p.Mirror.Store)
 	switch {
 	case ctx.Err() != nil:
 		return nil // the first search will index
@@ -88,6 +84,17 @@ func (p *Poller) rests(ctx context.Context, goesOn bool) error {
 		return nil
 	}
 	return err
+}
+
+// index indexes what a Store has not indexed yet, if it indexes at all.
+func index(ctx context.Context, s Store) error {
+	indexes, ok := s.(interface {
+		Index(ctx context.Context) error
+	})
+	if !ok {
+		return nil
+	}
+	return indexes.Index(ctx)
 }
 
 func (p *Poller) trouble(err error) {

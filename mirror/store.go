@@ -47,6 +47,12 @@ var (
 // may come back as nil. The caller owns the values it passes to a Store, and those a
 // Store returns.
 //
+// Three methods are optional: those of Marker, Months(context.Context, Query) ([]Month, error),
+// which the function Months calls in place of reading the entries, and
+// Index(context.Context) error, which indexes committed entries for searching later, so that
+// commits need not wait: a Poller calls it when no feed is being polled, and a search indexes
+// the rest.
+//
 // Package storetest tests an implementation.
 type Store interface {
 	// Feed returns the state of a feed. The error matches ErrNotFound if the
@@ -99,34 +105,16 @@ type Store interface {
 	Remove(ctx context.Context, url string) error
 }
 
-// An Indexer is a Store that indexes committed entries for searching later, so commits
-// need not wait. A search indexes the entries not indexed yet; calling Index before
-// saves the search the time.
-type Indexer interface {
-	Store
-
-	// Index indexes everything not indexed yet.
-	Index(ctx context.Context) error
-}
-
-// A Calendar is a Store that can count entries by month.
-type Calendar interface {
-	Store
-
-	// Months returns the months in which the query selects entries, oldest
-	// first. Without a Feed it returns an error; of the other fields only
-	// Search, Prefix and States count. Entries without any time are left out.
-	Months(ctx context.Context, q Query) ([]Month, error)
-}
-
 // A Month is the number of entries in a calendar month.
 type Month struct {
 	Start   time.Time // the first instant of the month, in UTC
 	Entries int64     // the number of entries, by Record.Time
 }
 
-// Months counts by month the entries selected by a query, as Calendar.Months does. It
-// asks the Store if it is a Calendar, and reads the entries otherwise.
+// Months returns the months in which a query selects entries, oldest first. The query needs
+// a Feed; of its other fields only Search, Prefix and States count. Entries without any
+// time are left out. Months asks the Store if it has such a method, and reads the entries
+// otherwise.
 func Months(ctx context.Context, s Store, q Query) (months []Month, err error) {
 	if s == nil {
 		return nil, errors.New("mirror: Months: the Store is nil")
@@ -134,8 +122,10 @@ func Months(ctx context.Context, s Store, q Query) (months []Month, err error) {
 	if q.Feed == "" {
 		return nil, errors.New("mirror: a Query for Months needs a Feed")
 	}
-	if calendar, ok := s.(Calendar); ok {
-		return calendar.Months(ctx, q)
+	if counts, ok := s.(interface {
+		Months(ctx context.Context, q Query) ([]Month, error)
+	}); ok {
+		return counts.Months(ctx, q)
 	}
 	q = Query{Feed: q.Feed, Search: q.Search, Prefix: q.Prefix, States: q.States}
 	for r, err := range s.Entries(ctx, q) {

@@ -82,7 +82,7 @@ func TestWalkOfFixtures(t *testing.T) {
 
 func testWalkOfFixture(t *testing.T, text string) {
 	polls, _ := feedtest.Parse(text).File("polls")
-	store, own := &mirror.Memory{}, &rows{titles: map[string]string{}}
+	store, own := mirror.NewMemory(), &rows{titles: map[string]string{}}
 	sites := make([]*website.Site, 2)
 	for i := range sites {
 		site, err := website.New(text)

@@ -146,7 +146,7 @@ func (l *Ledger) Scan(value any) error {
 
 // A shelf is the Store of a Walk. It has no contents, and each Commit is a Reading.
 type shelf struct {
-	Memory
+	memory
 	yield func(*Reading, error) bool
 	left  bool // the caller has left the loop
 }
@@ -176,7 +176,7 @@ func (s *shelf) Commit(ctx context.Context, c *Commit) error {
 	}
 	c.Put, c.Touch, c.Versions = bare(c.Put), bare(c.Touch), nil
 	c.Keep = 0
-	if err := s.Memory.Commit(ctx, c); err != nil {
+	if err := s.memory.Commit(ctx, c); err != nil {
 		return err
 	}
 	f := s.feeds[c.Feed.URL]

@@ -48,7 +48,7 @@ func testAsWalked(t *testing.T, text, start string, budget int) {
 		}
 	}
 	want, err := client().Fetch(t.Context(), url)
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	m := &mirror.Mirror{Store: store, Client: client()}
 	m.Client.Budget.Documents = budget
 	changes, updateErr := m.Update(t.Context(), url)

@@ -28,7 +28,7 @@ func ExampleHandler() {
 	defer publisher.Close()
 
 	// The aggregator polls it twice.
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	client := &feedhistory.Client{AllowPrivate: true}
 	defer client.CloseIdle()
 	m := &mirror.Mirror{Store: store, Client: client}
@@ -65,7 +65,7 @@ func ExampleHandler() {
 // URLs below Base.
 func ExampleHandler_Name() {
 	const feed = "https://example.org/feed.atom"
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	h := &republish.Handler{Store: store, Base: "https://reader.example/history/"}
 
 	mux := http.NewServeMux()
@@ -106,7 +106,7 @@ func ExampleHandler_Name() {
 // A feed gets its names before it joins the mirror.
 func ExampleHandler_Reserve() {
 	ctx, url := context.Background(), "https://example.org/feed.atom"
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	h := &republish.Handler{Store: store}
 	switch err := h.Reserve(ctx, url); {
 	case errors.Is(err, republish.ErrNameTaken):

@@ -77,7 +77,7 @@ func newWorld(t testing.TB, edit func(*Handler)) *world {
 	}
 	server := httptest.NewUnstartedServer(nil)
 	w.url = "http://" + server.Listener.Addr().String() + "/"
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	client := reader()
 	client.Tries = 1
 	w.mirror = &mirror.Mirror{Store: store, Client: client}
@@ -311,7 +311,7 @@ func TestRepublished(t *testing.T) {
 	require.Equal(t, index, again)
 
 	// Another mirror gets everything, and names the source.
-	second := &mirror.Memory{}
+	second := mirror.NewMemory()
 	m := &mirror.Mirror{Store: second, Client: reader()}
 	changes, err := m.Update(t.Context(), strings.TrimSuffix(w.url, "/")+page+"/index.atom")
 	require.NoError(t, err)
@@ -604,7 +604,7 @@ func withNames(t *testing.T, store mirror.Store, urls ...string) {
 func TestNamesCollide(t *testing.T) {
 	require.Equal(t, oldName(oneURL), oldName(otherURL))
 	require.NotEqual(t, Name(oneURL), Name(otherURL))
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	h := &Handler{Store: store, Base: "https://h.example/app/"}
 	withNames(t, store, oneURL)
 	status, _, header := answer(h, getRequest(t.Context(), "/feeds/"+oldName(oneURL)+"/complete.atom?q=a+b"))
@@ -718,7 +718,7 @@ func TestSecrets(t *testing.T) {
 	feed.Ledger = readAt(feed.URL)
 	missing := feedhistory.NewGap("https://pod.example/archive?token=s3cret", fmt.Errorf("https://pod.example/archive?token=s3cret: %w", errors.New("gone")))
 	feed.Ledger.Add(mirror.Debt{URL: missing.URL, From: feed.URL, Reason: missing.Reason, Message: missing.Err.Error(), Found: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)})
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed, Put: []*mirror.Record{{
 		Feed: feed.URL, ID: "urn:1", State: mirror.Live, FirstCommit: 1, LastCommit: 1, Added: at, Changed: at, Copy: mirror.Copy{At: at},
@@ -839,12 +839,12 @@ func newHop(t *testing.T, site *feedtest.Site, url string) *hop {
 		c.NoGuess = true
 		return c
 	}
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	h := &Handler{Store: store, Base: "http://again.example/", Size: 2}
 	return &hop{
 		t: t, site: site, url: url, h: h,
 		first: mirror.Mirror{Store: store, Client: client(site)},
-		next:  mirror.Mirror{Store: &mirror.Memory{}, Client: client(h)},
+		next:  mirror.Mirror{Store: mirror.NewMemory(), Client: client(h)},
 	}
 }
 
@@ -855,7 +855,7 @@ func TestRepublishedModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		model := feedtest.NewModel("/feed.atom", rapid.Uint64().Draw(t, "seed"))
 		model.Fail(rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "faults"))
-		store := &mirror.Memory{}
+		store := mirror.NewMemory()
 		m := &mirror.Mirror{Store: store, Client: direct(model), Versions: 2}
 		s := &Handler{Store: store, Base: "http://127.0.0.1:8005/", Size: 3}
 		const feed = "http://site.test/feed.atom"

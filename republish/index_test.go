@@ -64,7 +64,7 @@ func TestDividedStranger(t *testing.T) {
 	m := &publish.MemoryOutput{}
 	name := Name("https://example.org/feed")
 	require.NoError(t, m.Put(t.Context(), name+"/file", nil))
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	all := &directory{store: store}
 	d := &dividedOutput{Output: m, private: &publish.MemoryOutput{}, isPrivate: all.isPrivate}
 	_, err := d.Open(name + "/file")
@@ -162,7 +162,7 @@ func TestShown(t *testing.T) {
 		}
 		s.burst(rapid.IntRange(1, 200).Draw(t, "before"))
 		const url = "http://site.test/feed.atom"
-		store, out := &mirror.Memory{}, &publish.MemoryOutput{}
+		store, out := mirror.NewMemory(), &publish.MemoryOutput{}
 		m := &mirror.Mirror{Store: store, Client: direct(s)}
 		h := &Handler{Store: store, Output: out, Size: rapid.SampledFrom([]int{0, 7, 100}).Draw(t, "size")}
 		document := rapid.SampledFrom([]string{"index.atom", "index.rss"}).Draw(t, "document")
@@ -224,7 +224,7 @@ func TestShownWhole(t *testing.T) {
 	var text atomic.Value
 	site := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text.Load().(string)) })
 	for _, polls := range [][]string{{document}, {document, newer}} {
-		store := &mirror.Memory{}
+		store := mirror.NewMemory()
 		m := &mirror.Mirror{Store: store, Client: direct(site)}
 		for _, poll := range polls {
 			text.Store(poll)
@@ -246,7 +246,7 @@ func TestReadInPart(t *testing.T) {
 		_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><title>F</title><updated>2020-01-01T00:00:00Z</updated>
 <entry><id>urn:1</id><title>One</title><updated>2020-01-01T00:00:00Z</updated></entry><entry><id>urn:2</id><tit`)
 	})
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	_, _ = (&mirror.Mirror{Store: store, Client: direct(site)}).Update(t.Context(), url)
 	feed, err := store.Feed(t.Context(), url)
 	require.NoError(t, err)
@@ -311,8 +311,8 @@ const damagedURL = "https://site.test/feed"
 
 // A damagedStore has a feed of entries with the given ids, one of which cannot
 // be read.
-func damagedStore(t *testing.T, damaged int) (*mirror.Memory, func(n int, text string)) {
-	store := &mirror.Memory{}
+func damagedStore(t *testing.T, damaged int) (mirror.Marker, func(n int, text string)) {
+	store := mirror.NewMemory()
 	feed := &mirror.Feed{
 		URL: damagedURL, Title: "Site", Kind: feedhistory.Archived, Verdict: feedhistory.Whole, Ledger: readAt(damagedURL),
 		Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:site</id><title>Site</title><updated>2026-01-01T00:00:00Z</updated><author><name>A</name></author></feed>`,
@@ -403,7 +403,7 @@ func TestResigned(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `</channel></rss>`)
 	}))
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	m := &mirror.Mirror{Store: store, Client: reader()}
 	h := &Handler{Store: store, Base: "https://history.example/"}
 	first := map[string]string{}

@@ -110,7 +110,7 @@ func TestTimetable(t *testing.T) {
 // A publisher for replays adds entries to a store at times of a clock.
 type replayWorld struct {
 	t     *rapid.T
-	store *mirror.Memory
+	store mirror.Marker
 	feed  *mirror.Feed
 	now   time.Time
 	ids   []string
@@ -121,7 +121,7 @@ type replayWorld struct {
 const replayURL = "https://site.test/feed"
 
 func newReplayWorld(t *rapid.T) *replayWorld {
-	w := &replayWorld{t: t, store: &mirror.Memory{}, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), dates: map[string]time.Time{}, gone: map[string]time.Time{}}
+	w := &replayWorld{t: t, store: mirror.NewMemory(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), dates: map[string]time.Time{}, gone: map[string]time.Time{}}
 	w.feed = &mirror.Feed{
 		URL: replayURL, Title: "Site", Kind: feedhistory.Archived, Verdict: feedhistory.Whole, Ledger: readAt(replayURL),
 		Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:site</id><title>Site</title><updated>2026-01-01T00:00:00Z</updated><author><name>A</name></author></feed>`,
@@ -270,7 +270,7 @@ func TestReplayModel(t *testing.T) {
 
 // The order stays as it was frozen, over restarts, whatever is edited.
 func TestReplayOrderIsKept(t *testing.T) {
-	store, out := &mirror.Memory{}, &publish.MemoryOutput{}
+	store, out := mirror.NewMemory(), &publish.MemoryOutput{}
 	feed := &mirror.Feed{URL: replayURL, Ledger: readAt(replayURL), Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:s</id><title>S</title><updated>2026-01-01T00:00:00Z</updated></feed>`}
 	put := func(n int, when string) {
 		at, err := time.Parse(time.DateOnly, when)

@@ -32,7 +32,7 @@ func TestKeepInOrder(t *testing.T) {
 	last := pages.like()
 	last.n = 40
 	b.pages = map[string]string{"/2/": pages.feed(), "/3/": last.feed(), "/4/": "404"}
-	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: b.client()}
+	m := &mirror.Mirror{Store: mirror.NewMemory(), Client: b.client()}
 	_, err := m.Update(t.Context(), root+"/feed.xml")
 	require.NoError(t, err)
 	m.Client.Budget.Documents = 3
@@ -64,7 +64,7 @@ func TestKeepGone(t *testing.T) {
 		b.pages[fmt.Sprintf("/posts/post-%d/", i)] = "404"
 	}
 	require.Equal(t, feedhistory.Window, b.fetch(t).Verdict())
-	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: b.client()}
+	m := &mirror.Mirror{Store: mirror.NewMemory(), Client: b.client()}
 	_, err := m.Update(t.Context(), root+"/feed.xml")
 	require.NoError(t, err)
 	keepAll(t, &backfill.Backfill{HTTP: m.Client, Methods: methods()}, m)
@@ -84,7 +84,7 @@ func TestKeepEarlierFindings(t *testing.T) {
 		if source != "" {
 			b.head = "<generator>Ghost 2.1</generator>"
 		}
-		m := &mirror.Mirror{Store: &mirror.Memory{}, Client: b.client()}
+		m := &mirror.Mirror{Store: mirror.NewMemory(), Client: b.client()}
 		_, err := m.Update(t.Context(), root+"/feed.xml")
 		require.NoError(t, err)
 		feed, err := m.Store.Feed(t.Context(), root+"/feed.xml")

@@ -520,7 +520,7 @@ func TestRobots(t *testing.T) {
 // A large site costs as much as its budget says, and no page twice: the next Keep goes on.
 func TestBudget(t *testing.T) {
 	b := &blog{n: 300}
-	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: b.client()}
+	m := &mirror.Mirror{Store: mirror.NewMemory(), Client: b.client()}
 	m.Client.Budget.Documents = 40
 	_, err := m.Update(t.Context(), root+"/feed.xml")
 	require.NoError(t, err)
@@ -559,7 +559,7 @@ func TestBudget(t *testing.T) {
 // those of earlier walks only if they have changed.
 func TestAgain(t *testing.T) {
 	b := &blog{n: 30, last: map[int]time.Time{}}
-	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: b.client()}
+	m := &mirror.Mirror{Store: mirror.NewMemory(), Client: b.client()}
 	k := &backfill.Backfill{HTTP: m.Client, Methods: methods()}
 	for range 2 {
 		_, err := m.Update(t.Context(), root+"/feed.xml")

@@ -27,7 +27,7 @@ func mirrored(t *testing.T, feed string) (mirror.Marker, string) {
 		_, _ = w.Write([]byte(feed))
 	}))
 	m := &mirror.Mirror{
-		Store:  &mirror.Memory{},
+		Store:  mirror.NewMemory(),
 		Client: &feedhistory.Client{AllowPrivate: true},
 	}
 	defer m.Client.CloseIdle()

@@ -126,10 +126,10 @@ func (c *syncCommand) Run(w *command.World) error {
 }
 
 // newSyncing returns a syncing with the settings of the flags.
-func (c *syncCommand) newSyncing(w *command.World, store mirror.Indexer) *database.Sync {
+func (c *syncCommand) newSyncing(w *command.World, store database.IndexedStore) *database.Sync {
 	client := w.Client(w.Stderr)
 	client.Budget = c.Limits()
-	counted := &database.CountedStore{Indexer: store}
+	counted := &database.CountedStore{IndexedStore: store}
 	page := terminal.NewPage(w.Stdout)
 	if c.JSON {
 		page = terminal.NewPage(w.Asides())

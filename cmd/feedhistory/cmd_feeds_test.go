@@ -132,7 +132,7 @@ func exitStatus(err error) int {
 func TestSyncIsPolite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		s, web, stderr := newTestSync(&mirror.Memory{}, false,
+		s, web, stderr := newTestSync(mirror.NewMemory(), false,
 			"http://a.example/1", "http://a.example/2", "http://A.example:80/3", "http://b.example/1", "http://b.example/2")
 		require.NoError(t, s.Run(t.Context()))
 		require.NoError(t, s.Report.Status())
@@ -151,7 +151,7 @@ func TestSyncIsPolite(t *testing.T) {
 func TestSyncInParallel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		s, web, _ := newTestSync(&mirror.Memory{}, false,
+		s, web, _ := newTestSync(mirror.NewMemory(), false,
 			"http://a.example/", "http://b.example/", "http://c.example/", "http://d.example/", "http://e.example/")
 		s.Poller.Parallel = 2
 		require.NoError(t, s.Run(t.Context()))
@@ -165,7 +165,7 @@ func TestSyncInParallel(t *testing.T) {
 func TestSyncEvery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		store := &mirror.Memory{}
+		store := mirror.NewMemory()
 		s, web, stderr := newTestSync(store, true, "http://a.example/")
 		web.status["http://c.example/"] = http.StatusNotFound
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour+time.Minute)
@@ -207,7 +207,7 @@ func rounded(times []time.Duration) (out []time.Duration) {
 // An interrupt ends the polls that are under way, and nothing is lost.
 func TestSyncInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, web, stderr := newTestSync(&mirror.Memory{}, false, "http://a.example/1", "http://a.example/2", "http://a.example/3")
+		s, web, stderr := newTestSync(mirror.NewMemory(), false, "http://a.example/1", "http://a.example/2", "http://a.example/3")
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 		defer cancel()
 		require.NoError(t, s.Run(ctx))
@@ -238,11 +238,11 @@ func (s *faultyStore) Commit(ctx context.Context, c *mirror.Commit) error {
 func TestSyncStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.New("no space left")
-		s, web, _ := newTestSync(&faultyStore{&mirror.Memory{}, full, time.Now().Add(time.Hour)}, false, "http://a.example/", "http://a.example/2")
+		s, web, _ := newTestSync(&faultyStore{mirror.NewMemory(), full, time.Now().Add(time.Hour)}, false, "http://a.example/", "http://a.example/2")
 		require.ErrorIs(t, s.Run(t.Context()), full)
 		require.Len(t, web.asked, 1)
 
-		store := &faultyStore{Store: &mirror.Memory{}, err: full}
+		store := &faultyStore{Store: mirror.NewMemory(), err: full}
 		feed := &mirror.Feed{URL: "http://a.example/", Verdict: feedhistory.Partial}
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
 		store.until = time.Now().Add(10 * time.Minute)
@@ -262,7 +262,7 @@ func TestSyncStoreFails(t *testing.T) {
 func TestSyncEveryWithBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		s, web, _ := newTestSync(&mirror.Memory{}, true, "http://a.example/4")
+		s, web, _ := newTestSync(mirror.NewMemory(), true, "http://a.example/4")
 		web.body = map[string]string{}
 		for n := range 5 {
 			web.body[fmt.Sprint("http://a.example/", n)] = fmt.Sprintf(`<feed xmlns="http://www.w3.org/2005/Atom">`+
@@ -284,7 +284,7 @@ func TestSyncEveryWithBudget(t *testing.T) {
 // If another mirror seems to poll a feed, sync leaves the feed to it for a minute.
 func TestSyncEveryGivesWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		began, store := time.Now(), &mirror.Memory{}
+		began, store := time.Now(), mirror.NewMemory()
 		feed := &mirror.Feed{URL: "http://a.example/", Verdict: feedhistory.Partial, Unfinished: true, Next: began}
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
 		s, web, _ := newTestSync(store, true)
@@ -299,7 +299,7 @@ func TestSyncEveryGivesWay(t *testing.T) {
 // substitute is gone.
 func TestSyncEveryScans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, now := &mirror.Memory{}, time.Now()
+		store, now := mirror.NewMemory(), time.Now()
 		for _, feed := range []*mirror.Feed{
 			{URL: "http://a.example/", Polled: now.AddDate(1, 0, 0), Next: now.AddDate(1, 0, 1)},
 			{URL: "http://b.example/", Alias: "http://removed.example/"},
@@ -321,7 +321,7 @@ func TestSyncEveryScans(t *testing.T) {
 // The report says that another mirror polls a feed, which is not a failure.
 func TestSyncBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _, stderr := newTestSync(&faultyStore{&mirror.Memory{}, mirror.ErrConflict, time.Now().Add(time.Hour)}, false, "http://a.example/")
+		s, _, stderr := newTestSync(&faultyStore{mirror.NewMemory(), mirror.ErrConflict, time.Now().Add(time.Hour)}, false, "http://a.example/")
 		require.NoError(t, s.Run(t.Context()))
 		require.Contains(t, stderr.String(), "http://a.example/: another process is polling it")
 		require.NoError(t, s.Report.Status())
@@ -331,7 +331,7 @@ func TestSyncBusy(t *testing.T) {
 // A feed that is removed while it waits for its poll stays removed.
 func TestSyncRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &mirror.Memory{}
+		store := mirror.NewMemory()
 		s, web, stderr := newTestSync(store, false, "http://a.example/")
 		require.NoError(t, store.Remove(t.Context(), "http://a.example/"))
 		require.NoError(t, s.Run(t.Context()))

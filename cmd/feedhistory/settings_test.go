@@ -74,17 +74,17 @@ type setting struct {
 // numberedSettings are all types with numbers that programs set.
 func numberedSettings(t *testing.T) map[string]setting {
 	ctx := t.Context()
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	require.NoError(t, store.Commit(ctx, &mirror.Commit{Feed: mirror.NewFeed("https://example.org/")}))
 	client := &feedhistory.Client{}
 	m := &mirror.Mirror{Store: store}
-	p := &mirror.Poller{Mirror: &mirror.Mirror{Store: &mirror.Memory{}}}
+	p := &mirror.Poller{Mirror: &mirror.Mirror{Store: mirror.NewMemory()}}
 	feeds, entries := &mirror.FeedQuery{}, &mirror.Query{Feed: "https://example.org/"}
 	marks := &mirror.MarksQuery{Feed: "https://example.org/"}
 	pub := &publish.Publisher{Output: &publish.MemoryOutput{}, Base: "https://example.org/"}
 	served, pages := &publish.Handler{FS: &publish.MemoryOutput{}}, &publish.Pages{Older: noPage}
 	batch, objects := &publish.Batch{}, bucket(t)
-	again := &republish.Handler{Store: &mirror.Memory{}}
+	again := &republish.Handler{Store: mirror.NewMemory()}
 	memento := &backfill.Memento{TimeMap: "x:"}
 	site := &sitemap.Site{}
 	pmh, pmp := &atompmh.Harvester{URL: "x:"}, &atompmh.Producer{Output: &publish.MemoryOutput{}, Pool: noItems, Base: "https://example.org/"}

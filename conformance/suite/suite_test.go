@@ -52,7 +52,7 @@ func walked(ctx context.Context, url, _ string) (*suite.Result, error) {
 func mirrors() suite.Reader {
 	var kept sync.Map
 	return func(ctx context.Context, url, state string) (*suite.Result, error) {
-		m, _ := kept.LoadOrStore(state, &mirror.Mirror{Store: &mirror.Memory{}, Client: client()})
+		m, _ := kept.LoadOrStore(state, &mirror.Mirror{Store: mirror.NewMemory(), Client: client()})
 		return mirrored(ctx, m.(*mirror.Mirror), url)
 	}
 }

@@ -270,7 +270,7 @@ func TestContradiction(t *testing.T) {
 			"/feed": feed(day(4), "complete", record("urn:a", day(1)), record("urn:b", day(2)), record("urn:c", day(3)), record("urn:d", day(4))),
 		})
 		_, mark, _ := s.whole("/feed", Mark{})
-		store := new(mirror.Memory)
+		store := mirror.NewMemory()
 		keep := func() *mirror.Report {
 			report, err := s.Keep(t.Context(), &mirror.Mirror{Store: store})
 			require.NoError(t, err)
@@ -497,7 +497,7 @@ func newDailyConsumer(f *dailyFeed, keeps bool) *dailyConsumer {
 	c := &dailyConsumer{dailyFeed: f, wire: &wire{handler: f}}
 	c.h = &Harvester{HTTP: c.wire.client(), URL: "https://example.org/feed", memory: inMemory, Known: func(url string) { c.known = append(c.known, url) }}
 	if keeps {
-		c.mirror = &mirror.Mirror{Store: new(mirror.Memory)}
+		c.mirror = &mirror.Mirror{Store: mirror.NewMemory()}
 	} else {
 		c.consumer = &consumer{Harvester: c.h, has: map[string]copied{}}
 	}

@@ -32,7 +32,7 @@ func TestKeep(t *testing.T) {
 		}
 		w := &wire{handler: http.StripPrefix("/records", &publish.Handler{FS: out})}
 		h := Harvester{HTTP: w.client(), URL: p.URL()}
-		m := &mirror.Mirror{Store: new(mirror.Memory)}
+		m := &mirror.Mirror{Store: mirror.NewMemory()}
 		for range rapid.IntRange(1, 5).Draw(t, "rounds") {
 			for range rapid.IntRange(0, 10).Draw(t, "changes") {
 				at := pool.now.Add(time.Duration(rapid.IntRange(0, 1).Draw(t, "later")) * time.Hour)
@@ -66,7 +66,7 @@ func TestKeep(t *testing.T) {
 			require.Equal(t, http.StatusNotModified, w.statuses[requests])
 			require.Len(t, w.requests, requests+1)
 		}
-		late := &mirror.Mirror{Store: new(mirror.Memory)}
+		late := &mirror.Mirror{Store: mirror.NewMemory()}
 		_, err := h.Keep(t.Context(), late)
 		require.NoError(t, err)
 		require.Equal(t, pool.present(), kept(t, late, h.URL))
@@ -105,7 +105,7 @@ func TestKeepHistory(t *testing.T) {
 	p := Producer{Output: out, Base: base, Pool: pool.query, Historical: true, Split: compose.Split{Size: 2}}
 	w := &wire{handler: http.StripPrefix("/records", &publish.Handler{FS: out})}
 	h := Harvester{HTTP: w.client(), URL: p.URL()}
-	m := &mirror.Mirror{Store: new(mirror.Memory)}
+	m := &mirror.Mirror{Store: mirror.NewMemory()}
 	for i := range 5 {
 		pool.put("urn:a", noon.Add(time.Duration(i)*time.Hour))
 		require.NoError(t, p.Update(t.Context()))
@@ -141,7 +141,7 @@ func TestKeepHistory(t *testing.T) {
 func TestKeepErrors(t *testing.T) {
 	w := &wire{handler: http.NotFoundHandler()}
 	h := Harvester{HTTP: w.client(), URL: base + "feed.atom"}
-	m := &mirror.Mirror{Store: new(mirror.Memory)}
+	m := &mirror.Mirror{Store: mirror.NewMemory()}
 	var status *feedhistory.FetchError
 	_, err := h.Keep(t.Context(), m)
 	require.ErrorAs(t, err, &status)
@@ -161,7 +161,7 @@ func TestKeepInterrupted(t *testing.T) {
 		p := Producer{Output: out, Base: base, Pool: pool.query, Historical: rapid.Bool().Draw(t, "historical"), Split: compose.Split{Size: rapid.IntRange(1, 3).Draw(t, "split")}}
 		w := &wire{handler: http.StripPrefix("/records", &publish.Handler{FS: out})}
 		h := Harvester{HTTP: w.client(), URL: p.URL()}
-		m := &mirror.Mirror{Store: new(mirror.Memory)}
+		m := &mirror.Mirror{Store: mirror.NewMemory()}
 		for range rapid.IntRange(1, 6).Draw(t, "rounds") {
 			for range rapid.IntRange(1, 10).Draw(t, "changes") {
 				id := fmt.Sprintf("urn:%d", rapid.IntRange(0, 9).Draw(t, "id"))
@@ -203,7 +203,7 @@ func TestKeepContinues(t *testing.T) {
 	require.NoError(t, p.Update(t.Context()))
 	w := &wire{handler: http.StripPrefix("/records", &publish.Handler{FS: out})}
 	h := Harvester{HTTP: w.client(), URL: p.URL()}
-	m := &mirror.Mirror{Store: new(mirror.Memory)}
+	m := &mirror.Mirror{Store: mirror.NewMemory()}
 	whole, cuts := false, 0
 	for harvests := 0; !whole; harvests++ {
 		require.Less(t, harvests, 20)

@@ -217,7 +217,7 @@ func TestTempErrors(t *testing.T) {
 					kept := serveSite(t, complete)
 					kept.URL, kept.memory, n = kept.url+"/feed", 1, 0
 					kept.createTemp = s.createTemp
-					m := &mirror.Mirror{Store: new(mirror.Memory)}
+					m := &mirror.Mirror{Store: mirror.NewMemory()}
 					_, err := kept.Keep(t.Context(), m)
 					require.NoError(t, err)
 				})
@@ -225,7 +225,7 @@ func TestTempErrors(t *testing.T) {
 		}
 		kept := serveSite(t, complete)
 		kept.URL, kept.memory, kept.createTemp = kept.url+"/feed", 1, fails
-		_, err := kept.Keep(t.Context(), &mirror.Mirror{Store: new(mirror.Memory)})
+		_, err := kept.Keep(t.Context(), &mirror.Mirror{Store: mirror.NewMemory()})
 		require.ErrorContains(t, err, want)
 	}
 }

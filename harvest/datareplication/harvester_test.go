@@ -230,7 +230,7 @@ func TestPageDone(t *testing.T) {
 // Duties: datareplication#consumer-5.
 func TestKeepPageDone(t *testing.T) {
 	for _, same := range []int{1, 5, 40} {
-		out, store := severalPages(t, same), new(mirror.Memory)
+		out, store := severalPages(t, same), mirror.NewMemory()
 		for round, pages := range []int{14, 2} {
 			w := serve(out)
 			last := ""
@@ -405,7 +405,7 @@ func TestBudgetsNotFound(t *testing.T) {
 
 // A mirror stores the place too.
 func TestKeepBudgets(t *testing.T) {
-	out, store := severalPages(t, 40), new(mirror.Memory)
+	out, store := severalPages(t, 40), mirror.NewMemory()
 	w := serve(out)
 	c := w.client()
 	c.Budget.Requests = leastRequests
@@ -501,7 +501,7 @@ func TestRecentIDs(t *testing.T) {
 // Duties: datareplication#feed-4.
 func TestRepeatedInLog(t *testing.T) {
 	for _, size := range []int{1, 2, 3, 100} {
-		out, store := newMemory(), new(mirror.Memory)
+		out, store := newMemory(), mirror.NewMemory()
 		p := newProducer(out)
 		require.NoError(t, p.Append(t.Context(), entities(0, 5)...))
 		keep(t, store, serve(out).client(), Resources{Size: size})

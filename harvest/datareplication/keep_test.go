@@ -53,7 +53,7 @@ func mirrored(t *testing.T, store mirror.Store) map[string]string {
 // Duties: datareplication#feed-7, datareplication#consumer-5.
 func TestMirror(t *testing.T) {
 	for _, size := range []int{1, 2, 100} {
-		out, store := newMemory(), new(mirror.Memory)
+		out, store := newMemory(), mirror.NewMemory()
 		p := newProducer(out)
 		p.Now = noon.UTC // the clock stands still
 		w := serve(out)
@@ -86,7 +86,7 @@ func TestMirror(t *testing.T) {
 //
 // Duties: datareplication#snapshot-2.
 func TestMirrorSnapshot(t *testing.T) {
-	out, store := newMemory(), new(mirror.Memory)
+	out, store := newMemory(), mirror.NewMemory()
 	p := newProducer(out)
 	p.Now = noon.UTC
 	require.NoError(t, p.Append(t.Context(), operation(Put, "1", "a=1")))
@@ -113,7 +113,7 @@ func TestMirrorSnapshot(t *testing.T) {
 
 // TestMirrorLog checks that each entity is an entry if there are no keys.
 func TestMirrorLog(t *testing.T) {
-	out, store := newMemory(), new(mirror.Memory)
+	out, store := newMemory(), mirror.NewMemory()
 	p := newProducer(out)
 	require.NoError(t, p.Append(t.Context(), operation(Put, "1", "a"), operation(Delete, "2", ""), operation(Patch, "3", "b")))
 	changes := keep(t, store, serve(out).client(), Resources{})
@@ -129,7 +129,7 @@ func TestMirrorLog(t *testing.T) {
 //
 // Duties: datareplication#feed-7.
 func TestPatch(t *testing.T) {
-	out, store := newMemory(), new(mirror.Memory)
+	out, store := newMemory(), mirror.NewMemory()
 	p := newProducer(out)
 	require.NoError(t, p.Append(t.Context(), operation(Put, "1", "a=1"), operation(Patch, "2", "a=+1")))
 	changes := keep(t, store, serve(out).client(), Resources{Key: keyOf})

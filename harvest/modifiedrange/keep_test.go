@@ -25,7 +25,7 @@ func TestKeep(t *testing.T) {
 	http := &feedhistory.Client{AllowPrivate: true}
 	defer http.CloseIdle()
 	c := Harvester{HTTP: http, URL: server.URL + "/collection"}
-	m := &mirror.Mirror{Store: &mirror.Memory{}}
+	m := &mirror.Mirror{Store: mirror.NewMemory()}
 
 	changes, err := c.Keep(t.Context(), m)
 	require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestKeepContinues(t *testing.T) {
 		w := &wire{handler: groups(sizes...).handler(4)}
 		c := w.client()
 		c.Budget = limits
-		m := &mirror.Mirror{Store: &mirror.Memory{}}
+		m := &mirror.Mirror{Store: mirror.NewMemory()}
 		requests, runs, whole := 0, 0, false
 		for ; !whole; runs++ {
 			require.Less(t, runs, 40)

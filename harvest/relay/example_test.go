@@ -21,7 +21,7 @@ import (
 // mirror and added again, the log has to begin again, too.
 func ExampleJournal() {
 	ctx, url := context.Background(), "https://example.org/feed.atom"
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	m := &mirror.Mirror{Store: store}
 	merge := func(ids ...string) {
 		for _, id := range ids {

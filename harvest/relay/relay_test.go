@@ -50,7 +50,7 @@ type world struct {
 
 func newWorld(t testing.TB, seed uint64, pmh bool) *world {
 	w := &world{
-		TB: t, random: rand.New(rand.NewPCG(seed, 0)), Mirror: mirror.Mirror{Store: &mirror.Memory{}}, pmh: pmh,
+		TB: t, random: rand.New(rand.NewPCG(seed, 0)), Mirror: mirror.Mirror{Store: mirror.NewMemory()}, pmh: pmh,
 		output: &publish.MemoryOutput{},
 	}
 	f := Upstream{Store: w.Store, URL: feedURL}
@@ -184,7 +184,7 @@ func TestAgain(t *testing.T) {
 }
 
 func testAgain(w *world, p protocol) {
-	copy := &mirror.Mirror{Store: &mirror.Memory{}}
+	copy := &mirror.Mirror{Store: mirror.NewMemory()}
 	for range 4 {
 		w.change(250)
 		w.before = func() {
@@ -264,7 +264,7 @@ func TestErased(t *testing.T) {
 	for name, p := range protocols {
 		w := newWorld(t, 1, p.pmh)
 		w.change(50)
-		copy := &mirror.Mirror{Store: &mirror.Memory{}}
+		copy := &mirror.Mirror{Store: mirror.NewMemory()}
 		_, err := p.keep(t.Context(), w.client(), copy)
 		require.NoError(t, err)
 		var id string
@@ -304,7 +304,7 @@ func TestFormats(t *testing.T) {
 		w.merge(doc)
 	}
 	for name, p := range protocols {
-		copy := &mirror.Mirror{Store: &mirror.Memory{}}
+		copy := &mirror.Mirror{Store: mirror.NewMemory()}
 		r, err := p.keep(t.Context(), w.client(), copy)
 		require.NoError(t, err, name)
 		require.Empty(t, r.Feed.Ledger.Gaps())

@@ -14,7 +14,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// Whichever method a search uses, it finds what mirror.Memory finds, which
+// Whichever method a search uses, it finds what mirror.NewMemory finds, which
 // compares the words of all entries: in the same order, also for a reader, and
 // with some entries that are not indexed yet.
 func TestSearchModel(t *testing.T) {
@@ -24,7 +24,7 @@ func TestSearchModel(t *testing.T) {
 		reader, err := sqlstore.OpenReader(t.Context(), d.connect(t), d.dialect)
 		require.NoError(t, err)
 		rapid.Check(t, func(t *rapid.T) {
-			memory := &mirror.Memory{}
+			memory := mirror.NewMemory()
 			for _, f := range feedtest.All(t, s.Feeds(t.Context(), mirror.FeedQuery{})) {
 				require.NoError(t, s.Remove(t.Context(), f.URL))
 			}

@@ -51,9 +51,7 @@ type Store struct {
 }
 
 var (
-	_ mirror.Store    = (*Store)(nil)
-	_ mirror.Calendar = (*Store)(nil)
-	_ mirror.Marker   = (*Store)(nil)
+	_ mirror.Marker = (*Store)(nil)
 )
 
 // Open returns the store in a database, and brings its schema up to date. The database

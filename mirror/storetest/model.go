@@ -18,7 +18,7 @@ func testModel(t *testing.T, w *world) {
 			require.NoError(t, w.Remove(w.ctx, f.URL))
 		}
 		m := *w
-		m.tester, m.memory = t, &mirror.Memory{}
+		m.tester, m.memory = t, mirror.NewMemory()
 		for range rapid.IntRange(1, 7).Draw(t, "steps") {
 			url := drawURL.Draw(t, "feed")
 			switch rapid.IntRange(0, 11).Draw(t, "step") {

@@ -22,14 +22,14 @@ import (
 // Run tests the stores open returns: two over the same data, which is empty at first.
 // They may be the same store, if there is no way to open two.
 //
-// Most tests make the same changes in the stores and in a mirror.Memory, and require the
+// Most tests make the same changes in the stores and in a mirror.NewMemory, and require the
 // same answers of all three. A store that does not search says so by errors.ErrUnsupported;
 // it is then not asked.
 func Run(t *testing.T, open func(t testing.TB) (store, other mirror.Store)) {
 	for _, test := range append(rules, calls...) {
 		t.Run(test.name, func(t *testing.T) {
 			store, other := open(t)
-			test.run(t, &world{tester: t, Store: store, other: other, memory: &mirror.Memory{}, ctx: t.Context()})
+			test.run(t, &world{tester: t, Store: store, other: other, memory: mirror.NewMemory(), ctx: t.Context()})
 		})
 	}
 }
@@ -46,7 +46,7 @@ type world struct {
 	tester
 	mirror.Store
 	other  mirror.Store
-	memory *mirror.Memory
+	memory mirror.Marker
 	ctx    context.Context
 	writes int
 

@@ -24,8 +24,8 @@ func TestAnswers(t *testing.T) {
 	var log strings.Builder
 	for _, rule := range rules {
 		fmt.Fprintf(&log, "== %s\n", rule.name)
-		m := &mirror.Memory{}
-		rule.run(t, &world{tester: t, Store: m, other: m, memory: &mirror.Memory{}, ctx: t.Context(), answered: func(question string, answer any, err error) {
+		m := mirror.NewMemory()
+		rule.run(t, &world{tester: t, Store: m, other: m, memory: mirror.NewMemory(), ctx: t.Context(), answered: func(question string, answer any, err error) {
 			line := strconv.QuoteToASCII(fmt.Sprintf("%.150s: %s", question, names(answer, err)))
 			fmt.Fprintln(&log, line[1:len(line)-1])
 		}})

@@ -53,7 +53,7 @@ func addresses(t *testing.T) map[string]address {
 		}
 	})
 	const feed = "https://example.org/feed.atom"
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	site := httptest.NewServer(files)
 	t.Cleanup(site.Close)
 	m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{Transport: through{site}}}

@@ -94,7 +94,7 @@ func TestChannels(t *testing.T) {
 	require.Equal(t, "2023-11-14T22:13:20Z", seen["yt:video:short"].Published.Format(time.RFC3339))
 	require.Equal(t, "https://www.youtube.com/watch?v=v001", seen["yt:video:v001"].Links[0].Href)
 
-	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: &feedhistory.Client{Transport: feedtest.Direct{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	m := &mirror.Mirror{Store: mirror.NewMemory(), Client: &feedhistory.Client{Transport: feedtest.Direct{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(channelFeed(120, channelPage)))
 	})}}}
 	const url = "https://www.youtube.com/feeds/videos.xml"

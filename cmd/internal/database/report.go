@@ -248,9 +248,15 @@ func showMissing(p *terminal.Page, feed string, gaps []*feedhistory.Gap) {
 	}
 }
 
+// An IndexedStore is a store that indexes entries between polls.
+type IndexedStore interface {
+	mirror.Store
+	Index(ctx context.Context) error
+}
+
 // A CountedStore counts the documents and entries committed by polls.
 type CountedStore struct {
-	mirror.Indexer
+	IndexedStore
 	CommittedDocuments, CommittedEntries atomic.Int64
 
 	counted func() // called after the counts have changed; may be nil
@@ -258,7 +264,7 @@ type CountedStore struct {
 
 // Commit implements mirror.Store.
 func (s *CountedStore) Commit(ctx context.Context, c *mirror.Commit) error {
-	err := s.Indexer.Commit(ctx, c)
+	err := s.IndexedStore.Commit(ctx, c)
 	if err == nil && len(c.Put)+len(c.Touch)+len(c.Documents) > 0 {
 		s.CommittedDocuments.Add(1)
 		s.CommittedEntries.Add(int64(len(c.Put)))

@@ -102,7 +102,7 @@ func TestExportOfMarks(t *testing.T) {
 
 // An export of nothing is valid, and one that fails returns the error.
 func TestExportOfNothing(t *testing.T) {
-	x := &Export{Store: &mirror.Memory{}}
+	x := &Export{Store: mirror.NewMemory()}
 	var out bytes.Buffer
 	require.NoError(t, x.Write(t.Context(), &out, "greader", x.Store.Feeds(t.Context(), mirror.FeedQuery{})))
 	require.True(t, json.Valid(out.Bytes()))

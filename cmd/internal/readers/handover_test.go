@@ -60,7 +60,7 @@ func newWorld(t testing.TB, model *readertest.Miniflux, text string) *world {
 	w.feed = w.site.URL + "/feed.atom"
 	client := &feedhistory.Client{AllowPrivate: true, Tries: 1}
 	t.Cleanup(client.CloseIdle)
-	m := &mirror.Mirror{Store: &mirror.Memory{}, Client: client}
+	m := &mirror.Mirror{Store: mirror.NewMemory(), Client: client}
 	_, err := m.Update(t.Context(), w.feed)
 	require.NoError(t, err)
 	reader := readerOf(t, model)

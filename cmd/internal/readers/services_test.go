@@ -158,7 +158,7 @@ func TestRealFreshRSS(t *testing.T) {
 	run("do-install", "--default-user", "ann", "--auth-type", "none", "--db-type", "sqlite", "--environment", "production", "--base-url", "http://localhost/", "--language", "en", "--title", "x")
 	run("create-user", "--user", "ann", "--password", "password")
 
-	mine := &mirror.Memory{}
+	mine := mirror.NewMemory()
 	now := time.Now().UTC()
 	_, err := (&mirror.Recall{Mirror: &mirror.Mirror{Store: mine}, Name: "x"}).Entries(t.Context(), url, "A", []mirror.KeptEntry{
 		{Draft: compose.Draft{ID: "urn:1", Title: feedhistory.Text{Body: "One"}, Updated: now}, Marks: mirror.Marks{Read: now, Labels: []string{"R & D", "later"}}},

@@ -34,7 +34,7 @@ import (
 
 // A result is what an import has done.
 type result struct {
-	store   *mirror.Memory
+	store   mirror.Marker
 	entries map[string]*mirror.Record // by title
 	sum     mirror.RecallReport
 	damaged []string
@@ -45,7 +45,7 @@ type result struct {
 // imported imports a source into an empty mirror.
 func imported(t *testing.T, s *readers.Source, server *readers.Server, mark string) *result {
 	t.Helper()
-	r := &result{store: &mirror.Memory{}}
+	r := &result{store: mirror.NewMemory()}
 	r.into(t, s, server, mark)
 	return r
 }
@@ -380,7 +380,7 @@ func TestMiniflux(t *testing.T) {
 	}
 	s, err := readers.NewSource("miniflux", []string{m.URL})
 	require.NoError(t, err)
-	r := &result{store: &mirror.Memory{}}
+	r := &result{store: mirror.NewMemory()}
 	_, err = (&mirror.Recall{Mirror: &mirror.Mirror{Store: r.store}, Name: "newsboat"}).Entries(t.Context(), "http://a.example/feed", "", []mirror.KeptEntry{
 		{Draft: compose.Draft{ID: "urn:7", Title: feedhistory.Text{Body: "Entry 7, as newsboat has it"}}},
 	})

@@ -137,7 +137,7 @@ func TestWARCPagesOfMirroredFeed(t *testing.T) {
 		}
 	}
 	direct := feedtest.Direct{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(b.feed(18, 20))) })}
-	r := &result{store: &mirror.Memory{}}
+	r := &result{store: mirror.NewMemory()}
 	_, err := mirror.Subscribe(t.Context(), r.store, mirror.NewFeed(feed))
 	require.NoError(t, err)
 	_, err = (&mirror.Mirror{Store: r.store, Client: &feedhistory.Client{Transport: direct}}).Update(t.Context(), feed)

@@ -19,7 +19,7 @@ func ExampleServer() {
 	defer stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	store := &mirror.Memory{} // or a store of package sqlstore
+	store := mirror.NewMemory() // or a store of package sqlstore
 	m := &mirror.Mirror{Store: store, Client: client}
 	if _, err := m.Update(ctx, publisher+site.Archived); err != nil {
 		log.Fatal(err)

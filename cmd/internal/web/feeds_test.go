@@ -76,7 +76,7 @@ func TestFeedList(t *testing.T) {
 // However many feeds there are, the pages of an order show each once.
 func TestFeedListPages(t *testing.T) {
 	t.Parallel()
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	s := &Server{Store: store}
 	const feeds = 2*feedsPerPage + 50
 	for n := range feeds {

@@ -460,7 +460,7 @@ func TestSanitise(t *testing.T) {
 // time.
 func TestDue(t *testing.T) {
 	w := newWorld(t, nil)
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	for _, path := range []string{"/news.rss", "/tides.atom"} {
 		feed := &mirror.Feed{URL: w.feedURL(path), Verdict: feedhistory.Partial}
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
@@ -634,7 +634,7 @@ const (
 // A feed's page moves from its old name to its name. A feed that would take the
 // name of another is refused.
 func TestNames(t *testing.T) {
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	feed := &mirror.Feed{
 		URL: oneURL, Title: "Feed " + path.Base(oneURL), Kind: feedhistory.Plain, Ledger: readAt(oneURL),
 		Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>` + oneURL + `</id><title>Feed</title><updated>2026-01-01T00:00:00Z</updated></feed>`,

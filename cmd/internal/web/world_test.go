@@ -101,7 +101,7 @@ func newWorld(t testing.TB, edit func(*Server)) *world {
 		AllowPrivate: true, Tries: 1,
 		Timeout: patience,
 	}
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	w.Server = &Server{Store: store, Mirror: &mirror.Mirror{Store: store, Client: client}, Base: w.url, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	if edit != nil {
 		edit(w.Server)

@@ -148,7 +148,7 @@ func consume(v reflect.Value) {
 
 // values are the arguments of types that need more than their zero value.
 func values(ctx context.Context, ready bool) []any {
-	store := &mirror.Memory{}
+	store := mirror.NewMemory()
 	_ = store.Commit(context.Background(), &mirror.Commit{Feed: mirror.NewFeed("https://example.org/")})
 	m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{Tries: 1}}
 	list := []any{errors.New("an error"), &http.Response{Header: http.Header{}, Body: http.NoBody, Request: httptest.NewRequest("GET", "http://example.org/", nil)},
@@ -166,7 +166,7 @@ func values(ctx context.Context, ready bool) []any {
 func value(t reflect.Type, ctx context.Context, ready bool) reflect.Value {
 	interfaces := map[reflect.Type]any{
 		reflect.TypeFor[context.Context](): ctx, reflect.TypeFor[io.Writer](): io.Discard, reflect.TypeFor[io.Reader](): strings.NewReader(""),
-		reflect.TypeFor[mirror.Store](): &mirror.Memory{}, reflect.TypeFor[publish.Output](): &publish.MemoryOutput{},
+		reflect.TypeFor[mirror.Store](): mirror.NewMemory(), reflect.TypeFor[publish.Output](): &publish.MemoryOutput{},
 		reflect.TypeFor[http.ResponseWriter](): httptest.NewRecorder(),
 	}
 	if v, ok := interfaces[t]; ok {
