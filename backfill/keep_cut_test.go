@@ -227,7 +227,7 @@ func TestKeepBitByBit(t *testing.T) {
 					require.True(t, done)
 					break
 				}
-				require.Equal(t, !done, changes.Feed.More, "round %d: %v\n%s", rounds, changes.Feed.Ledger.Gaps(), strings.Join(k.requests, "\n"))
+				require.Equal(t, !done, changes.More, "round %d: %v\n%s", rounds, changes.Feed.Ledger.Gaps(), strings.Join(k.requests, "\n"))
 			}
 			require.Less(t, rounds, k.pages)
 			feed, err := k.m.Store.Feed(t.Context(), k.url+k.path)
@@ -258,7 +258,7 @@ func TestKeepMementoGoesOn(t *testing.T) {
 		for more := true; more; rounds++ {
 			changes, err = b.Keep(t.Context(), m, url)
 			require.NoError(t, err)
-			if more = changes.Feed.More; more {
+			if more = changes.More; more {
 				require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
 			}
 			require.Less(t, rounds, 20, "%s", strings.Join(a.requests, "\n"))

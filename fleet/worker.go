@@ -790,7 +790,7 @@ func (w *Worker) poll(ctx context.Context, t *turn) pollResult {
 		}
 	case err == nil && s.feed.Documents > w.documents():
 		return pollResult{outcome: buried, dead: fmt.Sprintf("more than %d archive documents", w.documents())}
-	case err == nil && changes.Feed.More && changes.Documents > 0, err != nil && limited.Err() != nil && s.commits > 0:
+	case err == nil && changes.More && changes.Documents > 0, err != nil && limited.Err() != nil && s.commits > 0:
 		e.outcome, e.due = sliced, rest
 	case err == nil:
 		e.outcome, e.due = unchanged, changes.Feed.Next

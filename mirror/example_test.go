@@ -219,7 +219,7 @@ func ExampleMirror_Update_importer() {
 			return
 		}
 		fmt.Println(report.Documents, "documents,", report.Added, "new entries:", report.Feed.Verdict)
-		more = report.Feed.More // a polite importer waits until report.Next
+		more = report.More // a polite importer waits until report.Next
 	}
 	// Output:
 	// 2 documents, 3 new entries: partial

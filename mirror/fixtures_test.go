@@ -98,7 +98,7 @@ func describe(site *feedtest.Site, c *mirror.Report, err error) string {
 	if c.Feed.Gone {
 		b.WriteString(", gone")
 	}
-	if c.Feed.More {
+	if c.More {
 		b.WriteString(", more to come")
 	}
 	fmt.Fprintf(&b, ", next in %v", time.Until(c.Feed.Next).Round(time.Second))

@@ -128,7 +128,7 @@ func TestLateArchives(t *testing.T) {
 					require.Contains(t, entries, fmt.Sprintf("urn:%d", i), "%+v %q", *p, story)
 				}
 			}
-			cut = cut || changes.Feed.More
+			cut = cut || changes.More
 			if p.window == 0 && archived && !cut {
 				require.NotEqual(t, feedhistory.Partial, changes.Feed.Verdict, "%+v %v", *p, changes.Feed.Ledger.Gaps())
 			}

@@ -146,6 +146,8 @@ type Report struct {
 	// was read or has not changed. Feed.Failures counts the failures other than ErrWaits.
 	Failure error
 
+	More bool // whether the Budget ended the poll; the next one continues there
+
 	// Moved is the URL to request the feed from, if it has changed: the target of
 	// permanent redirects, or URL again if the target has failed for good. "" means it has
 	// not changed.
@@ -450,7 +452,6 @@ type poll struct {
 	waits     hostWaits
 	ready     time.Time // when the feed is due again after the poll
 	failure   error     // why there is no subscription document
-	more      bool      // the Budget has ended the walk
 	spent     bool      // the budget has left a known archive unasked
 	brought   bool      // the latest document has entries never known before
 	had       bool      // the feed had entries before the poll

@@ -329,7 +329,7 @@ func TestSmallBudgets(t *testing.T) {
 					m.Client.NoGuess = seed%2 == 0
 					m.Client.Budget.Documents = budget
 					changes := polled(t, m, modelURL)
-					more = changes.Feed.More
+					more = changes.More
 				}
 				require.Equal(t, model.Published(), held(t, store, modelURL), "seed %d, budget %d", seed, budget)
 			}

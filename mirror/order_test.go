@@ -77,7 +77,7 @@ func TestDuplicatesOverManyPolls(t *testing.T) {
 			changes, err := m.Update(context.Background(), url)
 			require.NoError(t, err)
 			require.NoError(t, changes.Failure)
-			if m.Client.Budget.Documents > 1 && !changes.Feed.More || polls > 30 {
+			if m.Client.Budget.Documents > 1 && !changes.More || polls > 30 {
 				require.LessOrEqual(t, polls, 30)
 				require.Equal(t, want.Verdict(), changes.Feed.Verdict)
 				break

@@ -377,7 +377,7 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 	isLoop := g.Reason == feedhistory.ReasonLoop
 	isBeside := p.completed != nil && g.From != "" && !isLoop // the mark excuses no link: other entries may be there
 	p.cut = p.cut || isPassing(g) || isBeside
-	p.more = p.more || g.Reason == feedhistory.ReasonBudget
+	p.changes.More = p.changes.More || g.Reason == feedhistory.ReasonBudget
 	if !p.chain.read {
 		if g.Reason == feedhistory.ReasonDetached || isLoop { // reading it would show nothing
 			p.oweAgain(g)

@@ -414,14 +414,14 @@ func (p *poll) ended() {
 	f := p.feed
 	f.Unfinished = p.unended
 	if p.update {
-		f.More = p.more && (p.spent || f.leaves())
+		f.More = p.changes.More && (p.spent || f.leaves())
 		if f.More && p.changes.Documents > 0 {
 			p.ready = p.now.Add(min(p.m.every(), budgetPause))
 		} else if at, ok := p.retry(); ok && at.Before(p.ready) {
 			p.ready = at
 		}
 	}
-	if soon := p.now.Add(min(p.m.every(), budgetPause)); !p.update && p.more { // a source has brought documents
+	if soon := p.now.Add(min(p.m.every(), budgetPause)); !p.update && p.changes.More { // a source has brought documents
 		f.More = true
 		if soon.Before(p.ready) {
 			p.ready = soon

@@ -98,7 +98,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 			d.From, d.Found = p.source, p.now
 			l.crossOut(func(old Debt) bool { return old.URL == d.URL && old.From == p.source && old.Reason == d.Reason })
 			p.owe(d)
-			p.more = p.more || d.Reason == feedhistory.ReasonBudget
+			p.changes.More = p.changes.More || d.Reason == feedhistory.ReasonBudget
 			err, whole = nil, false
 		}
 		if err != nil {

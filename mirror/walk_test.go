@@ -52,7 +52,7 @@ func testAsWalked(t *testing.T, text, start string, budget int) {
 	m := &mirror.Mirror{Store: store, Client: client()}
 	m.Client.Budget.Documents = budget
 	changes, updateErr := m.Update(t.Context(), url)
-	for polls := 0; budget > 0 && updateErr == nil && changes.Failure == nil && changes.Feed.More && polls < 100; polls++ {
+	for polls := 0; budget > 0 && updateErr == nil && changes.Failure == nil && changes.More && polls < 100; polls++ {
 		changes, updateErr = m.Update(t.Context(), url)
 	}
 	require.NoError(t, updateErr)

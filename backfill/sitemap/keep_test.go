@@ -19,7 +19,7 @@ func keepAll(t *testing.T, k *backfill.Backfill, m *mirror.Mirror) (rounds int) 
 		changes, err := k.Keep(t.Context(), m, root+"/feed.xml")
 		require.NoError(t, err)
 		require.Less(t, rounds, 40)
-		more = changes != nil && changes.Feed.More
+		more = changes != nil && changes.More
 	}
 	return rounds
 }

@@ -530,7 +530,7 @@ func TestBudget(t *testing.T) {
 	for more := true; more; rounds++ {
 		changes, err := k.Keep(t.Context(), m, root+"/feed.xml")
 		require.NoError(t, err)
-		if more = changes.Feed.More; more {
+		if more = changes.More; more {
 			require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
 		}
 		require.Less(t, rounds, 20)

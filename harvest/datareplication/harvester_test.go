@@ -413,7 +413,7 @@ func TestKeepBudgets(t *testing.T) {
 	for more := true; more; runs++ {
 		require.Less(t, runs, 50)
 		report := keep(t, store, c, Resources{Size: 3})
-		more = report.Feed.More
+		more = report.More
 		require.Equal(t, more, len(report.Feed.Ledger.Gaps()) > 0)
 	}
 	require.Len(t, mirrored(t, store), 40)

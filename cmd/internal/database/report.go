@@ -352,7 +352,7 @@ func (o *Outcome) Text(c *mirror.Report) string {
 		if c.Feed.Alias != "" {
 			return address + ": the feed has become " + show.Address(c.Feed.Alias) + ", which sync polls instead; the entries of the old one are kept"
 		}
-		if c.Feed.More {
+		if c.More {
 			result += " · the budget is spent; the next " + cmp.Or(o.Verb, "sync") + " continues there"
 		}
 		return result
