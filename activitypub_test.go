@@ -391,7 +391,7 @@ func TestActivityPubForeign(t *testing.T) {
 	require.Len(t, doc.Entries, 1)
 	require.Equal(t, "https://a.example/4", doc.Entries[0].ID)
 	require.Equal(t, feedhistory.Links{{Rel: "alternate", Href: "https://a.example/4"}}, doc.Entries[0].Links)
-	_, ok := doc.Older()
+	_, ok := doc.Links.Rel(doc.Kind().Older())
 	require.False(t, ok)
 	h, err := feedhistory.Merge((&feedhistory.Client{Transport: feedtest.Direct{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(doc.Received()))
@@ -504,7 +504,7 @@ func FuzzOutbox(f *testing.F) {
 		for _, e := range doc.Entries {
 			require.Equal(t, "a.example", feedhistory.HostOf(e.ID))
 		}
-		if next, ok := doc.Older(); ok {
+		if next, ok := doc.Links.Rel(doc.Kind().Older()); ok {
 			require.Equal(t, "a.example", feedhistory.HostOf(next.Href))
 		}
 	})

@@ -484,7 +484,6 @@ type Response struct {
 	Permanent string    // the URL to request from now on, after permanent redirects (301, 308); "" means it has not changed
 	Received  time.Time // when the response arrived
 	Fresh     time.Time // until when the document is fresh, by Cache-Control or Expires; zero if they do not say
-	Date      time.Time // the server's clock; zero if the response does not say
 
 	// The validators, verbatim, and a digest of the body: it detects changes, but does not
 	// withstand forgery.
@@ -538,9 +537,8 @@ func (u *Unchanged) Error() string { return "unchanged: " + iri.Shown(u.Response
 
 func newResponse(resp *fetch.Response) Response {
 	now := time.Now()
-	date, _ := http.ParseTime(resp.Header.Get("Date"))
 	return Response{
-		Requested: resp.Requested, Permanent: resp.Permanent, Received: now, Fresh: fetch.FreshUntil(resp.Header, now), Date: date.UTC(),
+		Requested: resp.Requested, Permanent: resp.Permanent, Received: now, Fresh: fetch.FreshUntil(resp.Header, now),
 		etag: resp.ETag, lastModified: resp.LastModified,
 	}
 }

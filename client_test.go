@@ -574,7 +574,7 @@ func TestKnown(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Known{URL: feedURL, Kind: Plain}, parsed.Known())
 	require.Zero(t, parsed.Response)
-	require.True(t, parsed.NextPoll().IsZero())
+	require.True(t, parsed.Schedule.Next(parsed.Response).IsZero())
 }
 
 func TestPermanent(t *testing.T) {

@@ -133,7 +133,7 @@ func ExampleParse() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	older, _ := doc.Older()
+	older, _ := doc.Links.Rel(doc.Kind().Older())
 	fmt.Println(doc.Kind(), older.Href)
 	for _, note := range doc.Notes {
 		fmt.Printf("line %d: %s\n", note.Line, note.Code)
@@ -216,10 +216,10 @@ const small = `<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><chan
 <atom:link rel="hub" href="https://hub.example.org/"/>
 <item><guid isPermaLink="false">urn:1</guid><title>One</title><pubDate>Sat, 13 Dec 2003 18:30:02 GMT</pubDate></item></channel></rss>`
 
-func ExampleDocument_NextPoll() {
+func ExampleSchedule_Next() {
 	doc := parse(small)
 	doc.Response.Received = time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
-	fmt.Println(doc.NextPoll().Format(time.TimeOnly))
+	fmt.Println(doc.Schedule.Next(doc.Response).Format(time.TimeOnly))
 	hub, ok := doc.Links.Rel("hub")
 	fmt.Println(hub.Href, ok)
 	// Output:

@@ -42,8 +42,7 @@
 // [Entry.XML] the entry as it was published. Package compose has everything else an entry
 // says, and package togofeed the form of gofeed.
 //
-// [Client.Poll] polls one document conditionally, and [Document.NextPoll] says when to poll
-// next. The Walk of package mirror polls a whole history: a program stores the Ledger of
+// [Client.Poll] polls one document conditionally, and [Schedule.Next] when to poll next. The Walk of package mirror polls a whole history: a program stores the Ledger of
 // one walk, and passes it to the next.
 //
 // Package compose makes entries and documents, and writes them; package publish does the
@@ -236,13 +235,8 @@ func (d *Document) Combines() (kinds []Kind) {
 	return kinds
 }
 
-// Older returns the link to the next document back in time: prev-archive in an archived
-// feed, next in a paged one; of several, the result of Links.Rel. A complete or plain
-// document has none, nor has the last one of a chain.
-func (d *Document) Older() (Link, bool) { return d.Links.Rel(d.Kind().Older()) }
-
-// Older returns the relation to go back in time in a feed of this kind; "" if none
-// does.
+// Older returns the relation to go back in time in a feed of this kind, for Links.Rel:
+// prev-archive in an archived feed, next in a paged one; "" if none does.
 func (k Kind) Older() string {
 	switch k {
 	case Archived:
@@ -483,7 +477,8 @@ type Schedule struct {
 // Next returns the earliest time at which a poll makes sense: when the response is
 // no longer fresh and the feed's interval has passed, outside the hours and days to
 // skip, and at most a month after the response. It returns the zero time if neither
-// the schedule nor the response says anything.
+// the schedule nor the response says anything. For a document, call it on its Schedule with
+// its Response.
 func (s Schedule) Next(r Response) time.Time {
 	next := r.Fresh
 	if at := r.Received.Add(s.Every); s.Every > 0 && at.After(next) {
@@ -517,10 +512,6 @@ func (s Schedule) unskipped(t time.Time) time.Time {
 	}
 	return t
 }
-
-// NextPoll returns when to request the document again, or the zero time if neither
-// the document nor the response says. See Schedule.Next.
-func (d *Document) NextPoll() time.Time { return d.Schedule.Next(d.Response) }
 
 // maxInterval is the longest interval, so no feed can silence its readers for good.
 const maxInterval = 31 * 24 * time.Hour

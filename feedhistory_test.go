@@ -405,7 +405,7 @@ func TestScheduleNextIsTheEarliest(t *testing.T) {
 	})
 }
 
-// NextPoll combines what HTTP and the feed say.
+// Next combines what HTTP and the feed say.
 func TestNextPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rss := strings.Replace(shells["rss"], "HEAD", "<ttl>60</ttl><skipHours><hour>2</hour></skipHours>", 1)
@@ -442,7 +442,7 @@ func TestNextPoll(t *testing.T) {
 			doc, err := client.Get(t.Context(), "http://a.example/feed")
 			require.NoError(t, err)
 			require.True(t, midnight.Equal(doc.Response.Received))
-			require.True(t, test.want.Equal(doc.NextPoll()), "%v: want %v, got %v", test.header, test.want, doc.NextPoll())
+			require.True(t, test.want.Equal(doc.Schedule.Next(doc.Response)), "%v: want %v, got %v", test.header, test.want, doc.Schedule.Next(doc.Response))
 		}
 	})
 }
@@ -461,8 +461,8 @@ func TestNextPollIsNotForever(t *testing.T) {
 			client := &Client{Transport: l}
 			doc, err := client.Get(t.Context(), "http://a.example/feed")
 			require.NoError(t, err)
-			require.False(t, doc.NextPoll().IsZero())
-			require.LessOrEqual(t, doc.NextPoll().Sub(doc.Response.Received), aMonth, "%s: not before %v", header, doc.NextPoll())
+			require.False(t, doc.Schedule.Next(doc.Response).IsZero())
+			require.LessOrEqual(t, doc.Schedule.Next(doc.Response).Sub(doc.Response.Received), aMonth, "%s: not before %v", header, doc.Schedule.Next(doc.Response))
 		}
 	})
 }

@@ -737,7 +737,7 @@ func TestProcessedInPart(t *testing.T) {
 			if n++; n > stored {
 				break
 			}
-			if older, ok := doc.Older(); ok {
+			if older, ok := doc.Links.Rel(doc.Kind().Older()); ok {
 				pending = append(pending, older.Href)
 			}
 			if n > 1 {

@@ -142,7 +142,7 @@ func ExamplePages() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	next, _ := page.Older()
+	next, _ := page.Links.Rel(page.Kind().Older())
 	fmt.Println(page.Kind(), len(page.Entries), next.Href)
 	// Output:
 	// paged 50 https://example.org/numbers?before=AQAAAAAAAAO2AAAAAHVybjo5NTCi156r

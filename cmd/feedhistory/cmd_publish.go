@@ -423,7 +423,7 @@ func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
 			return nil, show.Failure(c.From, err)
 		}
 	}
-	older, more := doc.Older()
+	older, more := doc.Links.Rel(doc.Kind().Older())
 	left := map[string]int{}
 	if strings.Contains(doc.Text(), "schemas.google.com/blogger/") || strings.Contains(doc.Text(), "draft>") {
 		left = leaveOut(doc)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -227,7 +228,7 @@ func (r *reading) isKnown(doc *feedhistory.Document) bool {
 
 // olderThan returns the address of the next older document; "" if there is none.
 func olderThan(doc *feedhistory.Document) string {
-	link, ok := doc.Older()
+	link, ok := doc.Links.Rel(doc.Kind().Older())
 	if !ok {
 		link, _ = contradiction(doc)
 	}
@@ -237,7 +238,8 @@ func olderThan(doc *feedhistory.Document) string {
 // dateOf returns when a document came, by the server's clock, which should also stamp
 // the producer's changes; by our own clock if the server does not tell the time.
 func dateOf(doc *feedhistory.Document) time.Time {
-	return feedtime.First(doc.Response.Date, doc.Response.Received, time.Now())
+	date, _ := http.ParseTime(doc.Header.Get("Date"))
+	return feedtime.First(date.UTC(), doc.Response.Received, time.Now())
 }
 
 // updatedOf returns when a document was updated. If an entry has a later time, which

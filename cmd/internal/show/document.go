@@ -54,7 +54,7 @@ func head(p *terminal.Page, d *feedhistory.Document, backfill string) {
 	p.Field("id", d.ID)
 	p.Field("updated", terminal.Time(d.Updated))
 	p.Field("declares", coverageText(d.Coverage))
-	if older, ok := d.Older(); ok {
+	if older, ok := d.Links.Rel(d.Kind().Older()); ok {
 		p.Field("older", older.Href)
 	}
 	p.Command("backfill", backfill)
