@@ -236,7 +236,7 @@ func TestImportErrors(t *testing.T) {
 		feed + `{"feed":"https://example.org/","type":"document","document":{}}`:                                    "line 2: the document has no url",
 		feed + `{"feed":"https://example.org/","id":7}`:                                                             "line 2: not a line about an entry",
 		strings.Replace(feed, `"polls":1`, `"polls":1,"entries":2`, 1) + `{"feed":"https://example.org/","id":"1"}`: "line 2: https://example.org/: lines are missing: of 2 entries, only 1 have been read",
-		feed + `{"feed":"https://example.org/","type":"gap","gap":{"reason":"odd"}}`:                                "line 2: not a line about a gap",
+		feed + `{"feed":"https://example.org/","type":"gap","gap":{"reason":5}}`:                                    "line 2: not a line about a gap",
 	} {
 		status, _, stderr := call(t.Context(), text, "import", "--db", filepath.Join(t.TempDir(), "x.db"))
 		require.Equal(t, terminal.ExitFailed, status, text)
