@@ -255,25 +255,22 @@ func (r *Elements) namespace() *namespace {
 	if r.last != nil && r.last.published == published {
 		return r.last
 	}
-	r.last = r.find(published)
-	return r.last
-}
-
-// find returns a namespace, perhaps seen for the first time.
-func (r *Elements) find(published string) *namespace {
 	for i := range r.spaces {
-		if r.spaces[i].published == published {
-			return &r.spaces[i]
+		if r.last = &r.spaces[i]; r.last.published == published {
+			return r.last
 		}
 	}
 	n, ok := r.others[published]
+	r.last = &n
 	if ok {
-		return &n
+		return r.last
 	}
-	meant := MeantSpace(published)
-	n = namespace{published, meant, meant != published, wordsOf(meant), IsRSS(meant)}
+	if n = (namespace{published, published, false, vocabularies[published], published == ""}); n.words == nil {
+		n.meant = MeantSpace(published)
+		n.odd, n.words, n.isRSS = n.meant != published, wordsOf(n.meant), IsRSS(n.meant)
+	}
 	if n.odd {
-		r.note("namespace-misspelt", "the namespace "+clip(published)+" is read as "+meant, r.Offset())
+		r.note("namespace-misspelt", "the namespace "+clip(published)+" is read as "+n.meant, r.Offset())
 	}
 	switch {
 	case len(r.spaces) < fewSpaces:
@@ -283,7 +280,7 @@ func (r *Elements) find(published string) *namespace {
 	case len(r.others) < mostSpaces:
 		r.others[published] = n
 	}
-	return &n
+	return r.last
 }
 
 // IsRSS reports whether the current element belongs to RSS itself.

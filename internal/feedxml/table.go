@@ -262,34 +262,33 @@ func wordsOf(space string) *words {
 	return noWords
 }
 
-// exact returns the row of a name; nil if there is none.
-func (w *words) exact(local string) *Row {
-	for _, row := range w[slot(local)] {
+// find returns the row of a name, perhaps in another case, and whether that is its spelling.
+func (w *words) find(local string, anyCase bool) (row *Row, exact bool) {
+	rows := w[slot(local)]
+	for _, row := range rows {
 		if row.Name == local {
-			return row
+			return row, true
 		}
 	}
-	return nil
-}
-
-// find returns the row of a name, perhaps in another case.
-func (w *words) find(local string, anyCase bool) *Row {
-	if row := w.exact(local); row != nil || !anyCase {
-		return cmp.Or(row, &extension)
-	}
-	for _, row := range w[slot(local)] {
-		if row.Flags&AnyCase != 0 && strings.EqualFold(row.Name, local) {
-			return row
+	for i := 0; anyCase && i < len(rows); i++ {
+		if rows[i].Flags&AnyCase != 0 && strings.EqualFold(rows[i].Name, local) {
+			return rows[i], false
 		}
 	}
-	return &extension
+	return &extension, true
 }
 
 // RowOf returns the row of an element with exactly this name.
-func RowOf(space, local string) *Row { return wordsOf(space).find(local, false) }
+func RowOf(space, local string) *Row {
+	row, _ := wordsOf(space).find(local, false)
+	return row
+}
 
 // RSSName returns the name of an element of RSS as the specification spells it.
-func RSSName(local string) string { return cmp.Or(rssWords.find(local, true).Name, local) }
+func RSSName(local string) string {
+	row, _ := rssWords.find(local, true)
+	return cmp.Or(row.Name, local)
+}
 
 // Row returns the row of the current element; that of an extension has no name.
 func (r *Elements) Row() *Row {
@@ -321,12 +320,6 @@ func (r *Elements) row() (row *Row, odd bool) {
 	case space.meant == "":
 		v = noWords
 	}
-	if row = v.exact(local); row == nil {
-		row = &extension
-		if anyCase {
-			row = v.find(local, true)
-			odd = row != &extension
-		}
-	}
-	return row, odd || space.odd
+	row, exact := v.find(local, anyCase)
+	return row, !exact || space.odd
 }

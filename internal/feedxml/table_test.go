@@ -23,10 +23,15 @@ func TestTable(t *testing.T) {
 		}
 	}
 	for local, want := range map[string]string{"GUID": "guid", "PubDate": "pubDate", "textinput": "", "": "", "averyveryverylongname": ""} {
-		require.Equal(t, want, rssWords.find(local, true).Name, local)
+		row, _ := rssWords.find(local, true)
+		require.Equal(t, want, row.Name, local)
 	}
-	require.Same(t, &extension, atomWords.find("Title", false))
-	require.Equal(t, "title", atomWords.find("Title", true).Name)
+	row, exact := atomWords.find("Title", false)
+	require.Same(t, &extension, row)
+	require.True(t, exact)
+	row, exact = atomWords.find("Title", true)
+	require.Equal(t, "title", row.Name)
+	require.False(t, exact)
 }
 
 var update = flag.Bool("update", false, "write the table in docs/FORMATS.md")

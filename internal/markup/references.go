@@ -17,11 +17,11 @@ import (
 // References in HTML are made absolute in place; nothing else changes. The HTML is read
 // once, as html.Tokenizer reads it, and without a copy.
 
-// urlAttributes are the HTML attributes with references: gofeed's, and those of pictures in
-// several sizes, pictures loaded late, long descriptions, buttons, tracking, and SVG.
+// urlAttributes are the HTML attributes with references, the shortest first: gofeed's, and those
+// of pictures in several sizes, pictures loaded late, long descriptions, buttons, tracking, and SVG.
 var urlAttributes = [...]string{
-	"action", "background", "cite", "codebase", "data", "href", "poster", "src", "usemap",
-	"data-src", "data-srcset", "formaction", "imagesrcset", "longdesc", "ping", "srcset", "xlink:href",
+	"src", "href", "cite", "data", "ping", "action", "poster", "srcset", "usemap", "codebase", "data-src", "longdesc",
+	"background", "formaction", "xlink:href", "data-srcset", "imagesrcset",
 }
 
 // isSet reports whether an attribute has a list of references, each perhaps followed by a size.
@@ -76,21 +76,14 @@ func resolveSet(base, value string) string {
 	return b.String()
 }
 
-// urlAttributesOf are the indexes in urlAttributes of the names of each length.
-var urlAttributesOf = func() (of [len("imagesrcset") + 1][]int) {
-	for i, name := range urlAttributes {
-		of[len(name)] = append(of[len(name)], i)
-	}
-	return of
-}()
-
 // urlAttribute returns the index of an attribute in urlAttributes; -1 if it is not one.
 func urlAttribute(name string) int {
-	if len(name) < len(urlAttributesOf) {
-		for _, i := range urlAttributesOf[len(name)] {
-			if attr := urlAttributes[i]; attr[0] == name[0]|0x20 && strings.EqualFold(attr, name) {
-				return i
-			}
+	for i, attr := range urlAttributes {
+		if len(attr) > len(name) {
+			break
+		}
+		if len(attr) == len(name) && attr[0] == name[0]|0x20 && strings.EqualFold(attr, name) {
+			return i
 		}
 	}
 	return -1
