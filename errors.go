@@ -364,7 +364,7 @@ type ParseError struct {
 	// requested. See [Client.Discover].
 	//
 	// An account's feed is its outbox. A Client makes one more request to find it, for a
-	// WebFinger answer, or for a page that names an account but no feed.
+	// WebFinger answer, or for a page naming an account but no feed.
 	Feeds Links
 
 	actor string // the URL of the account's description, which may name its outbox; "" if there is none

@@ -360,7 +360,7 @@ const (
 	longestAsk = 24 * time.Hour // the maximum Retry-After
 )
 
-// ErrWaits is found in the Failure of a poll that made no request, because the feed's host
+// ErrWaits is found in the Failure of a poll without a request, because the feed's host
 // has asked to be left alone until Feed.Wait (Retry-After).
 var ErrWaits = errors.New("the host asks to be left alone")
 
@@ -626,7 +626,7 @@ func (p *Poller) Waiting() int {
 // context ends. It then ends the polls under way properly before it returns. An error
 // means a field of the Poller is not set, or has an impossible value.
 //
-// An error of the Store, or of its hook, that ends a poll is passed to Polled. The feed
+// An error of the Store, or of its hook, ending a poll is passed to Polled. The feed
 // is polled again after a minute; its Failures do not count it. After a second such error
 // without a successful poll between them, no feed is polled for a minute.
 func (p *Poller) Run(ctx context.Context) error {

@@ -500,7 +500,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// An entry that is published late, with an older time, stays with those that were published around
+// An entry published late, with an older time, stays with those published around
 // it: closed archives stay closed.
 func TestCutKeepsOrder(t *testing.T) {
 	log := daily(t, 40)

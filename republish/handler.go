@@ -116,7 +116,7 @@ type Handler struct {
 	places     serve.Cache[string, knownPlaces]  // by the feed's URL
 }
 
-// A job is a long task. Clients that need the same one share it.
+// A job is a long task. Clients in need of the same one share it.
 type job struct {
 	done   chan struct{}
 	result any

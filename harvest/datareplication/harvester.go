@@ -369,7 +369,7 @@ func (r *run) forward(page *wire.Page, way []step) error {
 	return nil
 }
 
-// goOn reads the pages after one that was read.
+// goOn reads the pages after one already read.
 func (r *run) goOn(page *wire.Page) error {
 	r.visited[page.Key()] = true
 	if err := r.endPage(page); err != nil {

@@ -55,10 +55,11 @@ func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*
 	if err := settings.Check(name, settings.Number{Name: "Resources.Size", Value: int64(of.Size)}); err != nil {
 		return nil, err
 	}
-	k := &keeper{Resources: of, h: h, store: m.Store}
+	k := &keeper{Resources: of, h: h}
 	if err := m.ReadMark(ctx, h.URL, name, &k.mark); err != nil {
 		return nil, err
 	}
+	k.store = m.Store
 	mark := func() json.RawMessage {
 		mark, _ := json.Marshal(k.mark) // cannot fail: the stamp was text before
 		return mark

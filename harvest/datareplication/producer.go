@@ -206,7 +206,7 @@ func (p *Producer) discard(ctx context.Context, pieces []piece) {
 	}
 }
 
-// sweep removes the files of a directory that nothing refers to.
+// sweep removes the files of a directory nothing refers to.
 func (p *Producer) sweep(ctx context.Context, dir string, isUsed func(name string) bool) {
 	files, _ := fs.ReadDir(p.Output, dir) // there may be none yet
 	var unused []piece

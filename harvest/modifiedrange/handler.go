@@ -64,7 +64,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// page returns the most recent items of a range, the part of it that has no others, and whether
+// page returns the most recent items of a range, the part of it with no others, and whether
 // this is all of it.
 func (h *Handler) page(ctx context.Context, span Range) (items []Item, covered Range, whole bool, err error) {
 	if h.Items == nil {

@@ -219,7 +219,7 @@ func (f Upstream) head() *feedhistory.Document {
 	return head
 }
 
-// query returns the query for the items that records become.
+// query returns the query for the items records become.
 func query[T any](f Upstream, item func(*mirror.Record) (T, error)) harvest.Query[T] {
 	return func(ctx context.Context, start, end time.Time, limit int) ([]T, error) {
 		records, err := f.recent(ctx, start, end, limit)

@@ -105,7 +105,7 @@ type namespace struct {
 	isRSS            bool
 }
 
-// fewSpaces is the number of namespaces that are found fast, and mostSpaces the maximum of those
+// fewSpaces is the number of namespaces found fast, and mostSpaces the maximum of those
 // whose meanings are kept.
 const fewSpaces, mostSpaces = 8, 1000
 

@@ -31,7 +31,7 @@ func Fail(w http.ResponseWriter, r *http.Request, log *slog.Logger, message stri
 	}
 }
 
-// OverBudget reports a limit of a harvest that is exceeded. The command finds the limit in this
+// OverBudget reports an exceeded limit of a harvest. The command finds the limit in this
 // text, because a mirror keeps only the text of a gap.
 func OverBudget(url, limit string, most int64, clause string) error {
 	return &harvest.Error{

@@ -574,7 +574,7 @@ func Keep(f *command.Login, d *Location, feeds []string) (*command.Keyring, erro
 	return k, k.Set(given)
 }
 
-// PrivateFeeds returns a function that reports whether a feed of a mirror, by its URL, is
+// PrivateFeeds returns a function reporting whether a feed of a mirror, by its URL, is
 // private: those the mirror calls private, and those with credentials. A feed that cannot be read
 // may be.
 func (d *Location) PrivateFeeds(ctx context.Context, store mirror.Store) (func(url string) bool, error) {

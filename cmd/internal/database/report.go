@@ -248,7 +248,7 @@ func showMissing(p *terminal.Page, feed string, gaps []*feedhistory.Gap) {
 	}
 }
 
-// An IndexedStore is a store that indexes entries between polls.
+// An IndexedStore is a store indexing entries between polls.
 type IndexedStore interface {
 	mirror.Store
 	Index(ctx context.Context) error

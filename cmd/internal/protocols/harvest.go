@@ -438,7 +438,7 @@ func limitAdvice(err error) string {
 	return "harvest again, to continue from there, or raise " + flag
 }
 
-// leastRequests is the number of requests that bring any harvest forward. One by
+// leastRequests is the number of requests any harvest needs to get on. One by
 // datareplication needs the newest page, the page where the last one ended, and the next. One by
 // modified-range tries the dialects, and asks again to confirm an answer, unless the server names
 // the ranges of its answers.
@@ -447,7 +447,7 @@ var leastRequests = map[string]int{DataReplication: 3, ModifiedRange: 8}
 // limitText is the text of an error about a limit, because a gap from a mirror has nothing else.
 var limitText = regexp.MustCompile(`the limit on (\w+) \((\d+)\) is exceeded \(([\w-]+)#`)
 
-// limitFlag names the flag of the limit that caused a gap; if it is not known, both.
+// limitFlag names the flag of the limit behind a gap; if it is not known, both.
 func limitFlag(err error) string {
 	text := fmt.Sprint(err)
 	if found := limitText.FindStringSubmatch(text); found != nil {
