@@ -212,12 +212,11 @@ func (r *documentReader) document() {
 	case strings.EqualFold(root, "feed") && (feedxml.IsAtom(space) || space == ""):
 		r.begin(Atom)
 		r.atomFeed()
-	case strings.EqualFold(root, "rss"):
+	case strings.EqualFold(root, "rss"), root == "RDF" && space == feedxml.RDF:
 		r.begin(RSS)
-		r.Native = space
-		r.rss()
-	case root == "RDF" && space == feedxml.RDF:
-		r.begin(RSS)
+		if root != "RDF" {
+			r.Native = space
+		}
 		r.rss()
 	default:
 		what := "the root element is " + clip(root)
@@ -231,7 +230,6 @@ func (r *documentReader) document() {
 		if strings.EqualFold(root, "html") {
 			r.failPage(r.err.Offset)
 		}
-		return
 	}
 	for !r.Stopped() && r.Next() != xmlscan.Stop {
 	}

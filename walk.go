@@ -642,7 +642,7 @@ func (d *Document) facts() iter.Seq[chain.Fact] {
 // second prev-archive. A walk reads these too, and reports the contradiction.
 
 // Further returns the links by which the document names more of the history than by
-// Kind.Older, in a feed of the given kind: those that contradict the kind, of several links
+// Kind.Older, in a feed of the given kind: those contradicting the kind, of several links
 // to an older document all but the first, and at the end of a chain next-archive and
 // last, which should lead to documents already read. A history is whole only if all of
 // them have been, or brought nothing new. There are at most eight.

@@ -302,7 +302,7 @@ func (l likeness) first(link string) string {
 	return strings.ToLower(scheme) + "://" + l.link
 }
 
-// isNameOf reports whether an ID is one that the entry got because it had none.
+// isNameOf reports whether the entry got an ID because it had none.
 func (l likeness) isNameOf(id string) bool {
 	return l.link != "" && linkKey(id) == l.link || id == l.name()
 }

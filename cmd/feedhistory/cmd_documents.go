@@ -54,21 +54,15 @@ func (c *inspectCommand) Run(w *command.World) error {
 		}
 	}
 	doc, err := w.Document(c.Source, c.Base)
-	if doc != nil {
-		if err := c.show(w, doc); err != nil {
-			return err
-		}
+	if doc == nil {
+		return show.Failure(c.Source, err)
 	}
-	var usage terminal.UsageError
-	switch {
-	case err == nil, errors.As(err, &usage):
-		return err
-	case doc != nil:
-		w.Say(show.Failure(c.Source, err).Error())
-		w.Say("the document is damaged; the output is the part before the damage")
-		return terminal.StatusError(terminal.ExitFailed)
+	if failed := c.show(w, doc); failed != nil || err == nil {
+		return failed
 	}
-	return show.Failure(c.Source, err)
+	w.Say(show.Failure(c.Source, err).Error())
+	w.Say("the document is damaged; the output is the part before the damage")
+	return terminal.StatusError(terminal.ExitFailed)
 }
 
 func (c *inspectCommand) show(w *command.World, doc *feedhistory.Document) error {

@@ -784,7 +784,7 @@ type provenance struct {
 	Feeds   map[string]*mirror.Feed // by URL; nil for a feed whose verdict no line has
 	heads   map[string]*show.Head   // of the latter, by URL
 	Private bool                    // one of the feeds is private: its address, and those of its documents, may be secrets
-	Ended   bool                    // the last line is the one that ends the lines of --raw
+	Ended   bool                    // the last line ends the lines of --raw
 }
 
 var aboutFeed = regexp.MustCompile(`"type"\s*:\s*"(feed|gap|end)"|"head"\s*:`)

@@ -63,28 +63,23 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	w.SetBy = config.SetBy
 	call, err := w.Parse(&line, args, kong.Description(description+settingsPlace()), kong.Resolvers(config),
 		kong.Vars{"db": database.DefaultDB(), "kinds": readers.KindNames()})
-	if _, wrong := errors.AsType[*kong.ParseError](err); wrong {
-		if i := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") }); i >= 0 && otherWords[args[i]] != "" {
-			err = terminal.UsageError("there is no verb " + args[i] + ": " + otherWords[args[i]])
+	i := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
+	if _, wrong := errors.AsType[*kong.ParseError](err); wrong && i >= 0 && otherWords[args[i]] != "" {
+		err = terminal.UsageError("there is no verb " + args[i] + ": " + otherWords[args[i]])
+	}
+	if err == nil {
+		target := call.Selected().Target.Addr().Interface()
+		if verb, ok := target.(interface{ Network() *command.NetworkFlags }); ok {
+			w.NetworkFlags, err = verb.Network(), verb.Network().Prepare()
+		}
+		if verb, ok := target.(interface{ LoginFlags() *command.Login }); ok && err == nil {
+			w.Login, err = verb.LoginFlags(), verb.LoginFlags().Verify()
 		}
 	}
-	if err != nil {
-		return w.Status(err, call)
+	if err == nil {
+		err = call.Run(w)
 	}
-	if verb, ok := call.Selected().Target.Addr().Interface().(interface{ Network() *command.NetworkFlags }); ok {
-		w.NetworkFlags = verb.Network()
-		if verb, ok := verb.(interface{ LoginFlags() *command.Login }); ok {
-			w.Login = verb.LoginFlags()
-		}
-		err := w.Prepare()
-		if err == nil && w.Login != nil {
-			err = w.Login.Verify()
-		}
-		if err != nil {
-			return w.Status(err, call)
-		}
-	}
-	return w.Status(call.Run(w), call)
+	return w.Status(err, call)
 }
 
 // checkEmpty refuses empty arguments and empty values of flags, which come from scripts

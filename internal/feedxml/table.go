@@ -262,17 +262,14 @@ func wordsOf(space string) *words {
 	return noWords
 }
 
-// find returns the row of a name, perhaps in another case, and whether that is its spelling.
+// find returns the row of a name, perhaps in another case, and whether it is spelt so.
 func (w *words) find(local string, anyCase bool) (row *Row, exact bool) {
-	rows := w[slot(local)]
-	for _, row := range rows {
+	for _, row := range w[slot(local)] {
 		if row.Name == local {
 			return row, true
 		}
-	}
-	for i := 0; anyCase && i < len(rows); i++ {
-		if rows[i].Flags&AnyCase != 0 && strings.EqualFold(rows[i].Name, local) {
-			return rows[i], false
+		if anyCase && row.Flags&AnyCase != 0 && strings.EqualFold(row.Name, local) {
+			return row, false
 		}
 	}
 	return &extension, true

@@ -132,7 +132,7 @@ func shares[K comparable](counts map[K]int64, all int64, keys ...K) (list []shar
 	at := int64(0)
 	for _, key := range keys {
 		if n := counts[key]; n > 0 {
-			list = append(list, share{Key: fmt.Sprint(key), Feeds: n, X: percent(at, all), Width: percent(n, all)})
+			list = append(list, share{Key: key, Feeds: n, X: percent(at, all), Width: percent(n, all)})
 			at += n
 		}
 	}
