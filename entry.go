@@ -138,8 +138,8 @@ func onePost(entries []*Entry) []*Entry {
 
 // Storing an entry, and reading it again.
 
-// ReadEntry reads a single entry, as Entry.XML and Entry.JSON return it; "" means Atom. References in
-// JSON resolve against base; XML has its own base.
+// ReadEntry reads a single entry, as Entry.XML and Entry.JSON return it; "" means Atom.
+// References in JSON resolve against base; XML has its own base.
 //
 // The ID of an entry without an id is its link, or a digest of its content. In its
 // document the ID may have been another one, if several entries had the same link: store
@@ -193,17 +193,8 @@ func (e *Entry) surroundings() xmlscan.Scope {
 	if !e.paged {
 		return *e.scope
 	}
-	return e.scope.At(e.page(), e.raw)
-}
-
-// page returns the address of the entry's page; "" if it has none.
-func (e *Entry) page() string {
-	for i := range e.Links {
-		if e.Links[i].Rel == relAlternate {
-			return e.Links[i].Href
-		}
-	}
-	return ""
+	page, _ := e.Links.Rel(relAlternate)
+	return e.scope.At(page.Href, e.raw)
 }
 
 // Element returns the entry's element, for the packages of this module that convert entries.
@@ -484,12 +475,13 @@ func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
 // isOwnPage reports whether an entry's link is on the host of the feed or of its site: a page
 // elsewhere is one the entry is about. An entry of a document without an address has no base at all.
 func (r *entryReader) isOwnPage(e *Entry) bool {
-	host := iri.Split(e.page()).Authority
-	if host == "" || host == r.host {
-		return host != "" && r.doc.URL != ""
+	page, _ := e.Links.Rel(relAlternate)
+	host := iri.Split(page.Href).Authority
+	if host == "" || r.doc.URL == "" {
+		return false
 	}
 	site, _ := r.doc.Links.Rel(relAlternate)
-	return r.doc.URL != "" && host == iri.Split(site.Href).Authority
+	return host == r.host || host == iri.Split(site.Href).Authority
 }
 
 // idText reads the current element as an entry's id, and notices if it is damaged, or

@@ -42,7 +42,8 @@
 // [Entry.XML] the entry as it was published. Package compose has everything else an entry
 // says, and package togofeed the form of gofeed.
 //
-// [Client.Poll] polls one document conditionally, and [Schedule.Next] when to poll next. The Walk of package mirror polls a whole history: a program stores the Ledger of
+// [Client.Poll] polls one document conditionally, and [Schedule.Next] says when to poll
+// next. The Walk of package mirror polls a whole history: a program stores the Ledger of
 // one walk, and passes it to the next.
 //
 // Package compose makes entries and documents, and writes them; package publish does the
@@ -294,7 +295,7 @@ type Note struct {
 	Column  int    // counted from 1, in characters
 }
 
-// unknown is the word for a value nobody knows.
+// unknown is the word for an unknown kind, reason or verdict.
 const unknown = "unknown"
 
 // Entries whose exported fields were set after they were read.

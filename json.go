@@ -95,8 +95,8 @@ func (g *Gap) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &j); err != nil {
 		return err
 	}
-	*g = Gap{URL: j.URL, From: j.From, Reason: j.Reason, Found: j.Found}
-	if g.Err = errors.New(cmp.Or(j.Message, g.Reason.word())); j.Declared != "" {
+	*g = Gap{URL: j.URL, From: j.From, Reason: cmp.Or(j.Reason, ReasonUnknown), Found: j.Found}
+	if g.Err = errors.New(cmp.Or(j.Message, string(g.Reason))); j.Declared != "" {
 		g.Err = declaredGap(j.Declared)
 	}
 	return nil

@@ -41,12 +41,9 @@ type Links []Link
 // documents of the history, it prefers those with the type of a feed, or without a
 // type; links to web pages come last.
 func (l Links) Rel(rel string) (first Link, ok bool) {
-	for _, link := range l {
-		if link.Rel != rel || ok && link.distance() >= first.distance() {
-			continue
-		}
-		if first, ok = link, true; !isHistory(rel) || link.distance() == 0 {
-			break
+	for i := range l { // a Link is large
+		if l[i].Rel == rel && (!ok || isHistory(rel) && l[i].distance() < first.distance()) {
+			first, ok = l[i], true
 		}
 	}
 	return first, ok

@@ -397,7 +397,7 @@ func (w *walk) gap(g *Gap) {
 	}
 	w.gaps++
 	g.Found = time.Now()
-	w.log("gap", "url", iri.Shown(g.URL), "from", iri.Shown(g.From), "reason", string(g.Reason), "error", g.Err)
+	w.log("gap", "url", iri.Shown(g.URL), "from", iri.Shown(g.From), "reason", g.Reason.word(), "error", g.Err)
 	w.ended = !w.yield(nil, g)
 }
 
@@ -641,8 +641,8 @@ func (d *Document) facts() iter.Seq[chain.Fact] {
 // (5005#26), name more: a page behind fh:complete, an archive that goes on by next, a
 // second prev-archive. A walk reads these too, and reports the contradiction.
 
-// Further returns the links by which the document names more of the history than by
-// Kind.Older, in a feed of the given kind: those contradicting the kind, of several links
+// Further returns the links by which the document names more of the history than the one
+// of Kind.Older does, in a feed of the given kind: those contradicting the kind, of several links
 // to an older document all but the first, and at the end of a chain next-archive and
 // last, which should lead to documents already read. A history is whole only if all of
 // them have been, or brought nothing new. There are at most eight.

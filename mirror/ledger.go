@@ -207,7 +207,7 @@ func (d Debt) Gap() *feedhistory.Gap {
 	if d.Quota {
 		err = fmt.Errorf("%w: %s", ErrQuota, d.Message)
 	}
-	return &feedhistory.Gap{URL: d.URL, From: d.From, Reason: d.Reason, Err: err, Found: d.Found}
+	return &feedhistory.Gap{URL: d.URL, From: d.From, Reason: cmp.Or(d.Reason, feedhistory.ReasonUnknown), Err: err, Found: d.Found}
 }
 
 func (d Debt) isAlternative() bool { return d.Kind == debtAlternative }

@@ -260,7 +260,7 @@ func (c *exportCommand) exportObject(ctx context.Context, w io.Writer, store *re
 		if err != nil {
 			return err
 		}
-		j := show.History{URL: f.URL, Kind: string(f.Kind), Verdict: c.verdict(f).String(), Documents: int(f.Documents), Head: headOf(f),
+		j := show.History{URL: f.URL, Kind: show.KindName(f.Kind), Verdict: c.verdict(f).String(), Documents: int(f.Documents), Head: headOf(f),
 			Entries: []*publish.Line{}, Gaps: show.Each(f.Ledger.Gaps(), show.NewGap)}
 		for r, err := range store.Entries(ctx, c.query(f.URL)) {
 			if err != nil {

@@ -85,5 +85,8 @@ func ParseAdditions(text string) (a Additions, err error) {
 		one.At = time.Unix(seconds, 0).UTC()
 		a = append(a, one)
 	}
+	if a.String() != text { // Sscanf ignores the rest of a part
+		return nil, fmt.Errorf("not numbers of entries: %q", text)
+	}
 	return a, nil
 }

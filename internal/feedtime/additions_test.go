@@ -47,7 +47,7 @@ func TestAdditions(t *testing.T) {
 }
 
 func TestParseAdditionsRefuses(t *testing.T) {
-	for _, text := range []string{"", "1", "1@2", "x@1:1", "1@x:1", "1@1:-1", "1@1:1,", "1@1:x"} {
+	for _, text := range []string{"", "1", "1@2", "x@1:1", "1@x:1", "1@1:-1", "1@1:1,", "1@1:x", "1@1:1x", "1@1:1 "} {
 		_, err := ParseAdditions(text)
 		require.Error(t, err, text)
 	}

@@ -110,7 +110,8 @@ const mostIndex = 128 << 20
 
 // Index reads the page as an index.
 func (p *Page) Index() (i Index, err error) {
-	return i, json.NewDecoder(io.LimitReader(p.body, mostIndex)).Decode(&i)
+	err = json.NewDecoder(io.LimitReader(p.body, mostIndex)).Decode(&i)
+	return i, err
 }
 
 // The header fields of pages and entities.

@@ -88,10 +88,12 @@ func (d Document) Serve(w http.ResponseWriter, r *http.Request) error {
 
 // combined returns a request with each condition in one field, because http.ServeContent
 // reads only the first, and without the Range of a HEAD request, for which none is defined.
-// Its header may be changed.
+// The header is a copy if it differs.
 func combined(r *http.Request) *http.Request {
 	inner := *r
-	inner.Header = r.Header.Clone()
+	if r.Method == http.MethodHead || len(r.Header["If-Match"]) > 1 || len(r.Header["If-None-Match"]) > 1 {
+		inner.Header = r.Header.Clone()
+	}
 	for _, name := range []string{"If-Match", "If-None-Match"} {
 		if values := inner.Header[name]; len(values) > 1 {
 			inner.Header.Set(name, strings.Join(values, ", "))
@@ -125,6 +127,7 @@ func (d Document) since(w *response, r *http.Request, tag string) error {
 	h.Set("Etag", `"`+d.Tag+`"`)
 	h.Set("Im", "feed")
 	h.Set("Cache-Control", "no-store, im") // others would take it for the whole document
+	r.Header = r.Header.Clone()
 	r.Header.Del("If-None-Match")
 	r.Header.Del("If-Modified-Since")
 	return nil

@@ -333,8 +333,8 @@ func (o *Outcome) Status() int {
 
 // changesText says how many entries have changed, and how.
 func changesText(added, changed, deleted int) string {
-	text := terminal.Counts("", terminal.Part{N: added, Says: "new"}, terminal.Part{N: changed, Says: "changed"}, terminal.Part{N: deleted, Says: "deleted"})
-	return cmp.Or(strings.ReplaceAll(strings.TrimPrefix(text, " · "), " · ", ", "), "nothing new")
+	parts := terminal.Texts(terminal.Part{N: added, Says: "new"}, terminal.Part{N: changed, Says: "changed"}, terminal.Part{N: deleted, Says: "deleted"})
+	return cmp.Or(strings.Join(parts, ", "), "nothing new")
 }
 
 // Text returns the outcome of a poll as one line.
@@ -414,7 +414,7 @@ type jsonSync struct {
 // JSON returns the record of a poll for sync --json.
 func (o *Outcome) JSON(c *mirror.Report) jsonSync {
 	j := jsonSync{
-		URL: c.Feed.URL, Kind: string(c.Feed.Kind), Verdict: c.Feed.Verdict.String(), AsOf: show.Second(c.Feed.WholeAsOf()), Checked: show.Second(c.Feed.Ledger.Checked()),
+		URL: c.Feed.URL, Kind: show.KindName(c.Feed.Kind), Verdict: c.Feed.Verdict.String(), AsOf: show.Second(c.Feed.WholeAsOf()), Checked: show.Second(c.Feed.Ledger.Checked()),
 		Added: c.Added, Changed: c.Changed, Deleted: c.Deleted, Documents: c.Documents, Altered: c.Altered,
 		Gaps: show.Each(c.Feed.Ledger.Gaps(), show.NewGap), NextPoll: show.Second(c.Feed.Next),
 		Moved: c.Moved, Alias: c.Feed.Alias, Wait: show.Second(o.until), Gone: c.Feed.Gone, Busy: o.kind == busy,

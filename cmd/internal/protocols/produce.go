@@ -300,7 +300,12 @@ func (p *Pooled) open(ctx context.Context) (err error) {
 		return err
 	}
 	p.isLoaded.Store(p.feed.Polls > 0)
-	p.newest = p.upstream().ModifiedRange().Now()
+	for r, err := range p.store.Entries(ctx, mirror.Query{Feed: p.feed.URL, States: mirror.Current | mirror.Former, Limit: 1}) {
+		if err != nil {
+			return err
+		}
+		p.newest = r.Time()
+	}
 	return nil
 }
 

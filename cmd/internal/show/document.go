@@ -268,7 +268,7 @@ func (h *Head) Document() *feedhistory.Document {
 func NewHistory(r *backfill.Recovery) History {
 	h := r.History
 	return History{
-		URL: FeedOf(h), Kind: string(cmp.Or(h.Kind, feedhistory.KindUnknown)), Verdict: r.Verdict().String(), Documents: h.Documents, RecoveredBy: r.RecoveredBy,
+		URL: FeedOf(h), Kind: KindName(h.Kind), Verdict: r.Verdict().String(), Documents: h.Documents, RecoveredBy: r.RecoveredBy,
 		Head: NewHead(h.Head), Entries: Each(h.Entries, publish.NewLine), Deleted: Each(h.Deleted, NewTombstone), Gaps: Each(h.Gaps, NewGap),
 	}
 }
@@ -333,6 +333,9 @@ var formatNames = map[feedhistory.Format]string{feedhistory.Atom: "Atom", feedhi
 
 // FormatText returns the usual name of a format.
 func FormatText(f feedhistory.Format) string { return cmp.Or(formatNames[f], string(f)) }
+
+// KindName returns the word for a kind.
+func KindName(k feedhistory.Kind) string { return string(cmp.Or(k, feedhistory.KindUnknown)) }
 
 // KindText is the name of a document's role in its feed.
 func KindText(d *feedhistory.Document) string {

@@ -98,7 +98,7 @@ func PrintFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time
 	p.Field("feed", Address(f.URL))
 	p.Field("moved to", Address(f.Address))
 	p.Field("alias of", Address(f.Alias))
-	p.Field("kind", string(f.Kind))
+	p.Field("kind", KindName(f.Kind))
 	p.Field("source", sourceOf(f))
 	p.Field("entries", entriesOf(f, newest))
 	if f.Documents > 0 {
@@ -222,7 +222,7 @@ type Feed struct {
 // NewFeed returns a mirrored feed in JSON, given the time of its newest entry.
 func NewFeed(f *mirror.Feed, newest time.Time) Feed {
 	j := Feed{
-		URL: f.URL, Address: f.Address, Alias: f.Alias, Title: f.Title, Kind: string(f.Kind), Verdict: f.Verdict.String(), Source: sourceOf(f),
+		URL: f.URL, Address: f.Address, Alias: f.Alias, Title: f.Title, Kind: KindName(f.Kind), Verdict: f.Verdict.String(), Source: sourceOf(f),
 		Entries: f.Entries, Deleted: f.Deleted, Documents: f.Documents,
 		Changed: Second(f.Changed), Polled: Second(f.Polled), NextPoll: Second(f.Next),
 		Wait: Second(f.Wait), Due: f.Due(time.Now()), Gone: f.Gone, Failures: f.Failures, Error: f.Error,

@@ -559,12 +559,17 @@ type Part struct {
 
 // Counts returns text, and after it the parts that are not empty: "3 new · 2 deleted".
 func Counts(text string, parts ...Part) string {
+	return strings.Join(append([]string{text}, Texts(parts...)...), " · ")
+}
+
+// Texts returns the parts that are not empty: "3 new".
+func Texts(parts ...Part) (texts []string) {
 	for _, part := range parts {
 		if part.N > 0 {
-			text += fmt.Sprintf(" · %d %s", part.N, part.Says)
+			texts = append(texts, fmt.Sprintf("%d %s", part.N, part.Says))
 		}
 	}
-	return text
+	return texts
 }
 
 // Span returns a length of time: rounded, in the largest unit it fills.
