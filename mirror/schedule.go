@@ -86,11 +86,9 @@ func (p *Poller) rests(ctx context.Context, goesOn bool) error {
 	return err
 }
 
-// index indexes what a Store has not indexed yet, if it indexes at all.
+// index indexes the latest entries of a Store, if it indexes at all.
 func index(ctx context.Context, s Store) error {
-	indexes, ok := s.(interface {
-		Index(ctx context.Context) error
-	})
+	indexes, ok := s.(interface{ Index(context.Context) error })
 	if !ok {
 		return nil
 	}

@@ -123,7 +123,7 @@ func Months(ctx context.Context, s Store, q Query) (months []Month, err error) {
 		return nil, errors.New("mirror: a Query for Months needs a Feed")
 	}
 	if counts, ok := s.(interface {
-		Months(ctx context.Context, q Query) ([]Month, error)
+		Months(context.Context, Query) ([]Month, error)
 	}); ok {
 		return counts.Months(ctx, q)
 	}

@@ -536,9 +536,9 @@ type Preview struct {
 
 // A Release is the release of an entry.
 type Release struct {
-	At    time.Time
-	ID    string // the id of the entry
-	Empty bool   // whether nothing comes then, because the entry was deleted
+	At    time.Time // of a Preview, in the replay's zone
+	ID    string    // the id of the entry
+	Empty bool      // whether nothing comes then, because the entry was deleted
 }
 
 // Preview returns the next releases of a replay, at most n (none, if n is not positive),
@@ -796,7 +796,7 @@ func (m *source) released(r *mirror.Record, at time.Time) (*feedhistory.Entry, e
 	s.Next()
 	for depth := s.Depth(); s.Child(depth); {
 		from, space, local := s.Offset(), s.Space(), s.Local()
-		text, noting := m.noted(e, s, note)
+		text, noting := m.withNote(e, s, note)
 		switch s.Skip(); {
 		case noting:
 			noted = true
@@ -823,9 +823,9 @@ func (m *source) released(r *mirror.Record, at time.Time) (*feedhistory.Entry, e
 	return m.with(out.String(), more, r.ID)
 }
 
-// noted returns the current child of an entry with a note before its text, if it is a text
+// withNote returns the current child of an entry with a note before its text, if it is a text
 // of the entry.
-func (m *source) noted(e *feedhistory.Entry, s *xmlscan.Cursor, note string) (element string, ok bool) {
+func (m *source) withNote(e *feedhistory.Entry, s *xmlscan.Cursor, note string) (element string, ok bool) {
 	space, local := s.Space(), s.Local()
 	base, _ := s.Attr(feedxml.XML, "base")
 	switch {

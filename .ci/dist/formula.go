@@ -11,6 +11,9 @@ import (
 	"text/template"
 )
 
+// description is that of cmd/packaging/feedhistory.yaml.
+const description = "reads, mirrors and publishes the whole history of web feeds"
+
 // manifests writes the files by which Homebrew, scoop and winget find the archives that were
 // made.
 func (d *dist) manifests() error {
@@ -31,7 +34,7 @@ func (d *dist) manifests() error {
 		archives = append(archives, archive{t.system, t.cpu, url, fmt.Sprintf("%x", sha256.Sum256(text))})
 	}
 	for _, t := range manifests.Templates() {
-		values := map[string]any{"Version": strings.TrimPrefix(d.version, "v"), "Archives": archives}
+		values := map[string]any{"Version": strings.TrimPrefix(d.version, "v"), "Description": description, "Archives": archives}
 		if t.Name() != "feedhistory.rb" {
 			last := len(archives) - 1
 			if last < 0 || archives[last].System != "" {
@@ -74,7 +77,7 @@ var manifests = template.Must(template.New("feedhistory.rb").Parse(`class Feedhi
 end
 {{define "feedhistory.json"}}{
   "version": "{{.Version}}",
-  "description": "reads, mirrors and publishes the whole history of web feeds",
+  "description": "{{.Description}}",
   "homepage": "https://github.com/feedhistory/feedhistory",
   "license": "MIT",
   "bin": "feedhistory.exe",
@@ -106,7 +109,7 @@ Publisher: feedhistory
 PackageName: feedhistory
 PackageUrl: https://github.com/feedhistory/feedhistory
 License: MIT
-ShortDescription: reads, mirrors and publishes the whole history of web feeds
+ShortDescription: {{.Description}}
 ManifestType: defaultLocale
 ManifestVersion: 1.6.0
 {{end}}`))

@@ -9,10 +9,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/fleet"
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // A workCommand is the verb work.

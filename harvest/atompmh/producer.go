@@ -285,16 +285,18 @@ func recordErrors(err error) error {
 	return errors.Join(all...)
 }
 
-// refusals are the errors of a Publisher about a record out of order.
-var refusals = []struct {
+// A refusal is a Publisher's error about a record out of order.
+type refusal struct {
 	err    error
 	code   harvest.Code
 	clause string
-}{
-	{publish.ErrSameTime, harvest.ErrSameTime, "atom-pmh#13, atom-pmh#24"},
-	{publish.ErrStale, harvest.ErrLate, "atom-pmh#12, atom-pmh#23"},
-	{publish.ErrLate, harvest.ErrLate, "atom-pmh#7"},
 }
+
+var (
+	sameTime = refusal{publish.ErrSameTime, harvest.ErrSameTime, "atom-pmh#13, atom-pmh#24"}
+	stale    = refusal{publish.ErrStale, harvest.ErrLate, "atom-pmh#12, atom-pmh#23"}
+	late     = refusal{publish.ErrLate, harvest.ErrLate, "atom-pmh#7"}
+)
 
 func recordError(err error) error {
 	refused, ok := errors.AsType[*publish.EntryError](err)
@@ -302,7 +304,7 @@ func recordError(err error) error {
 		return err
 	}
 	r := &harvest.Error{Code: harvest.ErrRecord, Item: refused.ID, At: refused.Given, Clause: "atom-pmh#3"}
-	for _, of := range refusals {
+	for _, of := range []refusal{sameTime, stale, late} {
 		if errors.Is(err, of.err) {
 			r.Code, r.Clause = of.code, of.clause
 			break
@@ -514,11 +516,15 @@ func (p *Producer) window(items []Item, window, since time.Time) ([]Item, error)
 
 // compare returns why an old item cannot be published; nil if it is published already.
 func compare(it Item, published seenRecord) error {
-	c := it.Modified.Compare(published.Time)
-	if c == 0 && it.Deleted == published.Deleted {
+	of := late
+	switch c := it.Modified.Compare(published.Time); {
+	case c == 0 && it.Deleted == published.Deleted:
 		return nil
+	case c == 0:
+		of = sameTime
+	case c < 0:
+		of = stale
 	}
-	of := refusals[[]int{1, 0, 2}[c+1]]
 	return &harvest.Error{Code: of.code, Item: it.ID, At: it.Modified, Clause: of.clause}
 }
 

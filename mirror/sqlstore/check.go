@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/words"
 )
@@ -402,7 +403,7 @@ func (c *checker) entry(r *checkedRow) (feed, id, what string) {
 func contentIn(id string, values []any) (r *mirror.Record, what string) {
 	r = &mirror.Record{ID: id}
 	r.Content.Title, r.Content.Base, r.Content.Data = textOf(values[1]), textOf(values[5]), textOf(values[7])
-	*(*string)(&r.Content.Format) = textOf(values[0])
+	r.Content.Format = feedhistory.Format(textOf(values[0]))
 	if r.Content.Format == "" {
 		return r, ""
 	}

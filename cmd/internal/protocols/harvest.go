@@ -103,7 +103,7 @@ type collection interface {
 	state() (state any, whole bool)
 	// object returns the members of an object for this protocol; the lines go in the empty one.
 	object() (o object, lines string)
-	// report counts the changes, and says what they are; the last text precedes the gaps.
+	// report returns the counts and the scope of the changes; the last text precedes the gaps.
 	report() []string
 }
 
@@ -178,10 +178,8 @@ func (r *run) print(all collection) error {
 // limit on requests caused it: then the next harvest continues.
 func (r *run) miss(err error) error {
 	gap, isGap := errors.AsType[*feedhistory.Gap](err)
-	var e harvest.Error
-	if found, ok := errors.AsType[*harvest.Error](err); ok {
-		e = *found
-	}
+	e, _ := errors.AsType[*harvest.Error](err)
+	e = cmp.Or(e, new(harvest.Error))
 	switch {
 	case r.failed != nil:
 		return r.failed
@@ -333,7 +331,8 @@ func (c *Source) showGaps(w io.Writer, gaps []*feedhistory.Gap) {
 		name, what := detail(g.URL, g.Err)
 		todo := HarvestAdvice(g)
 		if c.Protocol == AtomPMH && c.DB == "" && g.Reason == feedhistory.ReasonBudget { // the changes are printed oldest first, so after the last document
-			todo = "raise " + limitFlag(g.Err) + "; or harvest with --db, which continues from there"
+			flag, _ := limitFlag(g.Err)
+			todo = "raise " + flag + "; or harvest with --db, which continues from there"
 		}
 		p.Para("  - ", "    ", name)
 		p.Para("    ", "    ", string(g.Reason)+": "+what)
@@ -431,11 +430,14 @@ func pageAdvice(e *harvest.Error) string {
 
 // limitAdvice is the advice for a limit.
 func limitAdvice(err error) string {
-	flag := limitFlag(err)
-	if flag == "--max-entity" || strings.Contains(flag, ":") {
+	switch flag, least := limitFlag(err); {
+	case least > 0:
+		return fmt.Sprintf("raise %s: some servers need at least %d", flag, least)
+	case flag == "--max-entity":
 		return "raise " + flag
+	default:
+		return "harvest again, to continue from there, or raise " + flag
 	}
-	return "harvest again, to continue from there, or raise " + flag
 }
 
 // leastRequests is the number of requests any harvest needs to get on. One by
@@ -447,26 +449,27 @@ var leastRequests = map[string]int{DataReplication: 3, ModifiedRange: 8}
 // limitText is the text of an error about a limit, because a gap from a mirror has nothing else.
 var limitText = regexp.MustCompile(`the limit on (\w+) \((\d+)\) is exceeded \(([\w-]+)#`)
 
-// limitFlag names the flag of the limit behind a gap; if it is not known, both.
-func limitFlag(err error) string {
+// limitFlag names the flag of the limit behind a gap; if it is not known, both. With a smaller
+// limit than least, no harvest gets on; zero means any does.
+func limitFlag(err error) (flag string, least int) {
 	text := fmt.Sprint(err)
 	if found := limitText.FindStringSubmatch(text); found != nil {
 		most, _ := strconv.Atoi(found[2]) // of digits
-		if least := leastRequests[found[3]]; found[1] == "requests" && most < least {
-			return fmt.Sprintf("--max-requests: some servers need at least %d", least)
+		if least = leastRequests[found[3]]; found[1] != "requests" || most >= least {
+			least = 0
 		}
-		return "--max-" + found[1]
+		return "--max-" + found[1], least
 	}
 	_, spent, _ := strings.Cut(text, "spent: ") // of a walk
 	var documents, mostDocuments, bytes, mostBytes int64
 	switch _, err := fmt.Sscanf(spent, "%d of %d documents, %d of %d bytes", &documents, &mostDocuments, &bytes, &mostBytes); {
 	case err != nil:
 	case documents >= mostDocuments:
-		return "--max-requests"
+		return "--max-requests", 0
 	case bytes >= mostBytes:
-		return "--max-bytes"
+		return "--max-bytes", 0
 	}
-	return "--max-requests or --max-bytes"
+	return "--max-requests or --max-bytes", 0
 }
 
 // Keep harvests into a mirror, which records how far the harvest has come.
