@@ -405,7 +405,7 @@ func TestScheduleNextIsTheEarliest(t *testing.T) {
 	})
 }
 
-// Next combines what HTTP and the feed say.
+// Next combines the rules of HTTP with the schedule of the feed.
 func TestNextPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rss := strings.Replace(shells["rss"], "HEAD", "<ttl>60</ttl><skipHours><hour>2</hour></skipHours>", 1)

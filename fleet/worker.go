@@ -963,8 +963,8 @@ func (d *Database) write(ctx context.Context, writes []*write) error {
 	})
 }
 
-// lockHeld locks the hosts still held, and returns them. Their feeds are then read in their present
-// state. All who lock several hosts do so in the same order.
+// lockHeld locks the hosts still held, and returns them. Their feeds are then read in their
+// present state. All who lock several hosts do so in the same order.
 func lockHeld(ctx context.Context, tx pgx.Tx, writes []*write) (held []string, err error) {
 	var hosts []string
 	var tokens []int64

@@ -668,7 +668,7 @@ func (s publicStore) Entries(ctx context.Context, q Query) iter.Seq2[*Record, er
 	}
 }
 
-// Months is called by the function Months.
+// Months counts the visible entries, for the function Months.
 func (s publicStore) Months(ctx context.Context, q Query) ([]Month, error) {
 	months, err := Months(ctx, s.Store, q)
 	if err != nil {

@@ -247,7 +247,8 @@ func isAddress(text string) bool {
 func clip(s string) string { return xmlscan.Clip(s, 40) }
 
 // Space returns the intended namespace of the current element, because feeds misspell
-// namespaces; each misspelt one gets one note. RFC 5005's must be exact, because the verdict depends on it.
+// namespaces; each misspelt one gets one note. RFC 5005's must be exact, because the verdict
+// depends on it.
 func (r *Elements) Space() string { return r.namespace().meant }
 
 func (r *Elements) namespace() *namespace {

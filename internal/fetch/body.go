@@ -353,9 +353,9 @@ func (g *gunzip) next() error {
 const peekMost = 1 << 20
 
 // Text reads the body to its end, and returns it with its digest, which is its length and two
-// checksums: it detects changes at the speed of memory, but does not withstand forgery. In the meantime it calls peek, unless nil, with the bytes
-// received so far, until peek returns false. Together with an error of the body, it
-// returns the part before.
+// checksums: it detects changes at the speed of memory, but does not withstand forgery. In
+// the meantime it calls peek, unless nil, with the bytes received so far, until peek returns
+// false. Together with an error of the body, it returns the part before.
 func (r *Response) Text(peek func(prefix string) bool) (text, digest string, err error) {
 	var all strings.Builder
 	if n, err := strconv.Atoi(r.Header.Get("Content-Length")); err == nil && n > 0 {

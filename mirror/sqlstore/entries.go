@@ -451,7 +451,7 @@ func readPage[T any](
 // rounding leaves few different statements.
 func limitOf(rows int) string { return strconv.Itoa(1 << bits.Len(uint(rows-1))) }
 
-// Months returns what the function mirror.Months does.
+// Months counts by an index, for the function mirror.Months.
 func (s *Store) Months(ctx context.Context, q mirror.Query) ([]mirror.Month, error) {
 	if q.Feed == "" {
 		return nil, errors.New("a Query for Months needs a Feed")

@@ -14,7 +14,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// Whichever method a search uses, it finds what mirror.NewMemory finds, which
+// Whichever method a search uses, it finds the same entries as mirror.NewMemory, which
 // compares the words of all entries: in the same order, also for a reader, and
 // with some entries that are not indexed yet.
 func TestSearchModel(t *testing.T) {

@@ -482,8 +482,7 @@ func CheckPattern(pattern string) error {
 }
 
 // Expand returns the path of a file below the directory, given the titles of its feed and its
-// entry: each part of it is a name on
-// every file system, and none leads out of the directory.
+// entry: each part of it is a name on every file system, and none leads out of the directory.
 func Expand(pattern string, f File, feed, title string) string {
 	file, ext := fileOf(f.URL, f.Type)
 	date := "undated"
