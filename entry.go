@@ -190,11 +190,10 @@ func (e *Entry) elements() *feedxml.Elements {
 // written for that page, and not for the feed. FreshRSS and Miniflux do so, too; feedparser uses
 // the feed's address, as Atom requires.
 func (e *Entry) surroundings() xmlscan.Scope {
-	if !e.paged {
+	if e.page == "" {
 		return *e.scope
 	}
-	page, _ := e.Links.Rel(relAlternate)
-	return e.scope.At(page.Href, e.raw)
+	return e.scope.At(e.page, e.raw)
 }
 
 // Element returns the entry's element, for the packages of this module that convert entries.
@@ -209,7 +208,7 @@ func (e *Entry) Element() (feedxml.Element, error) {
 
 func (e *Entry) element() feedxml.Element {
 	element := feedxml.Element{Raw: e.raw, Scope: e.scope, Format: feedxml.Format(e.format()), Lenient: e.lenient, Odd: e.odd, Signed: e.signed}
-	if e.paged {
+	if e.page != "" {
 		scope := e.surroundings()
 		element.Scope = &scope
 	}
@@ -464,7 +463,9 @@ func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
 		return
 	}
 	e.raw, e.odd = r.text[r.start:r.End()], r.odd
-	e.paged = r.Format == feedxml.FormatRSS && !r.Relative && e.scope.Bases == 0 && r.reach == xmlscan.Reach{} && r.isOwnPage(e)
+	if r.Format == feedxml.FormatRSS && !r.Relative && e.scope.Bases == 0 && r.reach == (xmlscan.Reach{}) {
+		e.page = r.ownPage(e)
+	}
 	e.texts = texts.Found(len(e.raw))
 	if e.lenient = r.Lenient() > lenient; r.Mender.Mended() > r.repairs.before {
 		r.mended(e)
@@ -472,16 +473,20 @@ func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
 	r.list.keep(e, r.start, xmlscan.Loan{Markup: e.raw, Reach: r.reach.Max(r.Reach())})
 }
 
-// isOwnPage reports whether an entry's link is on the host of the feed or of its site: a page
-// elsewhere is one the entry is about. An entry of a document without an address has no base at all.
-func (r *entryReader) isOwnPage(e *Entry) bool {
+// ownPage returns an entry's link if it is on the host of the feed or of its site: a page elsewhere
+// is one the entry is about. An entry of a document without an address has no base at all.
+func (r *entryReader) ownPage(e *Entry) string {
 	page, _ := e.Links.Rel(relAlternate)
 	host := iri.Split(page.Href).Authority
 	if host == "" || r.doc.URL == "" {
-		return false
+		return ""
 	}
-	site, _ := r.doc.Links.Rel(relAlternate)
-	return host == r.host || host == iri.Split(site.Href).Authority
+	if host != r.host {
+		if site, _ := r.doc.Links.Rel(relAlternate); host != iri.Split(site.Href).Authority {
+			return ""
+		}
+	}
+	return page.Href
 }
 
 // idText reads the current element as an entry's id, and notices if it is damaged, or

@@ -270,12 +270,12 @@ type Entry struct {
 	scope     *xmlscan.Scope // its inheritance from its surroundings
 	texts     feedxml.Places
 	id        string // the ID raw says; "" if none
+	page      string // the base of its references; "" means that of scope: see surroundings
 	permalink bool   // its guid is its link
 	read      uint64 // the digest of the other exported fields raw says; see isAltered
 	lenient   bool   // raw is not well-formed
 	signed    bool   // it names its own authors
 	odd       bool   // it has misspelt names, which other programs do not read
-	paged     bool   // its references resolve against its page: see surroundings
 }
 
 // A Tombstone is the deletion of an entry: at:deleted-entry (RFC 6721).

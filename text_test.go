@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	. "github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
@@ -280,4 +281,42 @@ func TestBaseOfRSS(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "http://h/b/", doc.Entries[0].Summary().Base)
 	}
+}
+
+// A text does not depend on the texts read before it, though one reading serves several of them.
+func TestTextsInAnyOrder(t *testing.T) {
+	const entry = `<entry><content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">c</div></content><title>t</title><summary type="html">&lt;i&gt;s</summary></entry>`
+	var entries []*Entry
+	for _, doc := range []struct{ base, text string }{ // neighbours differ in one thing
+		{"http://example.org/", `<rss xmlns:c="http://www.w3.org/2005/Atom"><channel><item><title>t</title><c:summary>&lt;</c:summary></item></channel></rss>`},
+		{"http://example.org/", `<rss xmlns:c="http://www.itunes.com/dtds/podcast-1.0.dtd"><channel><item><title>t</title><c:summary>&lt;</c:summary></item></channel></rss>`},
+		{"http://example.org/", `<rss><channel><item><title>t &amp;amp; u</title><description>1 &amp;lt;</description></item><item><title>t &amp;amp; u</title><description>2 &amp;lt;</description></item></channel></rss>`},
+		{"http://example.com/", `<rss><channel><item><title>t &amp;amp; u</title><description>1 &amp;lt;</description></item></channel></rss>`},
+		{"http://example.com/", `<rss xml:lang="de"><channel><item><title>t &amp;amp; u</title><description>1 &amp;lt;</description></item></channel></rss>`},
+		{"http://example.com/", `<rss xmlns:c="http://search.yahoo.com/mrss/"><channel><item><c:group><c:title>m</c:title><c:description>d</c:description></c:group></item></channel></rss>`},
+		{"", `<feed xmlns="http://www.w3.org/2005/Atom">` + entry + `</feed>`},
+	} {
+		read, err := parseText(doc.text, doc.base)
+		require.NoError(t, err)
+		entries = append(entries, read.Entries...)
+	}
+	texts := []func(*Entry) Text{(*Entry).Title, (*Entry).Summary, (*Entry).Content}
+	want := map[[2]int]Text{}
+	other := entryOf(t, `<rss><channel><item><title>another</title></item></channel></rss>`)
+	for i, e := range entries {
+		for k, read := range texts {
+			other.Title()
+			want[[2]int{i, k}] = read(e)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		for range 50 {
+			i, k := rapid.IntRange(0, len(entries)-1).Draw(t, "entry"), rapid.IntRange(0, 2).Draw(t, "text")
+			require.Equal(t, want[[2]int{i, k}], texts[k](entries[i]), "entry %d, text %d", i, k)
+			if rapid.IntRange(0, 9).Draw(t, "again") == 0 {
+				_, err := togofeed.Item(entries[i])
+				require.NoError(t, err)
+			}
+		}
+	})
 }

@@ -107,11 +107,12 @@ func timeOf(text string) time.Time {
 func (d *decoder) atomEntry(e *feedhistory.Entry) {
 	r, item := d.r, &d.item
 	for depth := r.Depth(); d.child(depth); {
-		if space := r.Space(); space != r.Native && !feedxml.IsAtom(space) {
+		row := r.Row()
+		if row.Space != feedxml.Atom && !r.IsAtom() {
 			d.extension(&item.Extensions)
 			continue
 		}
-		switch r.Row().Name {
+		switch row.Name {
 		case "title":
 			item.Title = d.text()
 		case "summary":
@@ -150,7 +151,7 @@ func (d *decoder) rssItem(e *feedhistory.Entry) {
 	r, item := d.r, &d.item
 	author := ""
 	for depth := r.Depth(); d.child(depth); {
-		if space := r.Space(); !r.IsRSS() && space != feedxml.RDF {
+		if space := r.Space(); !r.IsOfRSS(space) && space != feedxml.RDF {
 			if space == feedxml.Content && r.Local() == "encoded" {
 				item.Content = d.text()
 			} else {
@@ -255,12 +256,12 @@ func atomFeed(r *feedxml.Elements, title, subtitle string) *gofeed.Feed {
 	head, depth := decoder{r: r}, r.Depth()
 	icon, logo := "", ""
 	for head.child(depth) {
-		if space := r.Space(); space != r.Native && !feedxml.IsAtom(space) {
+		row, base := r.Row(), r.Base()
+		if row.Space != feedxml.Atom && !r.IsAtom() {
 			head.extension(&feed.Extensions)
 			continue
 		}
-		base := r.Base()
-		switch r.Row().Name {
+		switch row.Name {
 		case "title":
 			feed.Title = head.markup(title)
 		case "subtitle", "tagline":
@@ -307,7 +308,7 @@ func rssFeed(r *feedxml.Elements, title, subtitle string) *gofeed.Feed {
 	channel := &rss.Feed{Title: title, Description: subtitle}
 	head, depth := decoder{r: r}, r.Depth()
 	for head.child(depth) {
-		if !r.IsRSS() && r.Space() != feedxml.RDF {
+		if space := r.Space(); !r.IsOfRSS(space) && space != feedxml.RDF {
 			head.extension(&channel.Extensions)
 			continue
 		}

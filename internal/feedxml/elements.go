@@ -91,9 +91,9 @@ type Elements struct {
 	literal bool   // titles stay as published
 	stopped bool   // the rest is not read
 
-	spaces []namespace          // the first of the document
-	others map[string]namespace // the other ones
-	last   *namespace           // of the last element
+	outer  []xmlscan.Binding // around an entry read again
+	next   int               // where a later text of the entry may begin; 0 if anything but its texts has been read
+	spaces []*namespace      // of the document, or of entries read again
 	bases  xmlscan.BaseChain
 }
 
@@ -105,9 +105,8 @@ type namespace struct {
 	isRSS            bool
 }
 
-// fewSpaces is the number of namespaces found fast, and mostSpaces the maximum of those
-// whose meanings are kept.
-const fewSpaces, mostSpaces = 8, 1000
+// mostSpaces is the maximum number of namespaces kept.
+const mostSpaces = 32
 
 // New returns the elements of a document from the given URL, still without a Cursor.
 func New(text, url string) Elements { return Elements{text: text, url: url, MaxURL: MaxURL} }
@@ -145,12 +144,11 @@ func (r *Elements) readAgain(raw string, sc *xmlscan.Scope, format Format) {
 func (r *Elements) reset(raw string, sc *xmlscan.Scope, format Format) {
 	r.ReadAgain(raw, sc.Bindings, sc.Clean)
 	r.bases.Reset()
-	*r = Elements{
-		Cursor: r.Cursor, Format: format, MaxURL: MaxURL, text: raw, url: sc.Base, lang: sc.Lang,
-		bases: r.bases, spaces: r.spaces, others: r.others, last: r.last,
-	}
-	if len(r.others) > 50 {
-		r.others = nil
+	r.Format, r.MaxURL, r.text, r.url, r.lang = format, MaxURL, raw, sc.Base, sc.Lang
+	r.outer, r.next = sc.Bindings, 0
+	r.Relative, r.literal, r.stopped, r.Note = false, false, false, nil
+	if len(r.spaces) == mostSpaces {
+		r.spaces = nil
 	}
 }
 
@@ -253,35 +251,27 @@ func (r *Elements) Space() string { return r.namespace().meant }
 
 func (r *Elements) namespace() *namespace {
 	published := r.Cursor.Space()
-	if r.last != nil && r.last.published == published {
-		return r.last
-	}
-	for i := range r.spaces {
-		if r.last = &r.spaces[i]; r.last.published == published {
-			return r.last
+	for _, n := range r.spaces {
+		if n.published == published {
+			return n
 		}
 	}
-	n, ok := r.others[published]
-	r.last = &n
-	if ok {
-		return r.last
-	}
-	if n = (namespace{published, published, false, vocabularies[published], published == ""}); n.words == nil {
+	return r.newNamespace(published)
+}
+
+func (r *Elements) newNamespace(published string) *namespace {
+	n := &namespace{published, published, false, vocabularies[published], published == ""}
+	if n.words == nil {
 		n.meant = MeantSpace(published)
 		n.odd, n.words, n.isRSS = n.meant != published, wordsOf(n.meant), IsRSS(n.meant)
 	}
 	if n.odd {
 		r.note("namespace-misspelt", "the namespace "+clip(published)+" is read as "+n.meant, r.Offset())
 	}
-	switch {
-	case len(r.spaces) < fewSpaces:
+	if len(r.spaces) < mostSpaces {
 		r.spaces = append(r.spaces, n)
-	case r.others == nil:
-		r.others = map[string]namespace{published: n}
-	case len(r.others) < mostSpaces:
-		r.others[published] = n
 	}
-	return r.last
+	return n
 }
 
 // IsRSS reports whether the current element belongs to RSS itself.
@@ -445,8 +435,8 @@ func (r *Elements) Construct() Construct {
 // vocabulary.
 func (r *Elements) kind() (t Construct, mode string) {
 	t = Construct{Base: r.Base(), Lang: r.Language()}
-	space, isContent := r.Space(), strings.EqualFold(r.Local(), "content")
-	if src, ok := r.Attr("", "src"); ok && isContent {
+	space := r.Space()
+	if src, ok := r.Attr("", "src"); ok && strings.EqualFold(r.Local(), "content") {
 		t.Src = iri.Resolve(t.Base, src)
 	}
 	if !IsAtom(space) && (r.Format != FormatAtom || space != r.Native) {
@@ -455,7 +445,7 @@ func (r *Elements) kind() (t Construct, mode string) {
 	kind, _ := r.Attr("", "type")
 	mode, _ = r.Attr("", "mode")
 	t.Type = TextType(kind, mode)
-	if IsMedia(t.Type) && (!isContent || !strings.Contains(t.Type, "/")) {
+	if IsMedia(t.Type) && (!strings.Contains(t.Type, "/") || !strings.EqualFold(r.Local(), "content")) {
 		r.note("type-unknown", "the type of a text construct is text, html or xhtml, not "+clip(t.Type)+": it is read as text", r.Offset())
 		t.Type = textType
 	}
@@ -531,13 +521,18 @@ func (r *Elements) chosen(c textChoice) textChoice {
 // Text reads one of the three texts of an entry as published, whose place is not -1. A
 // literal title of RSS has its references to characters as published.
 func Text(raw string, sc *xmlscan.Scope, format Format, which int, place int32, literal bool) Construct {
-	r := Again(raw, sc, format)
+	r := readers.Get().(*Elements)
 	defer r.Release()
+	if !r.precedes(raw, sc, format, place) {
+		r.readAgain(raw, sc, format)
+	}
 	r.literal = literal
 	if place > 0 {
 		r.Seek(int(place))
 		r.Next()
-		return r.Construct()
+		text := r.Construct()
+		r.next = r.End()
+		return text
 	}
 	choose := func(text, medium int) textChoice {
 		defer r.readAgain(raw, sc, format)
@@ -551,6 +546,13 @@ func Text(raw string, sc *xmlscan.Scope, format Format, which int, place int32, 
 		return choice.description
 	}
 	return choice.text
+}
+
+// precedes reports whether r has just read an earlier text of the same entry, and can go on from
+// there: many programs read the texts in turn.
+func (r *Elements) precedes(raw string, sc *xmlscan.Scope, format Format, place int32) bool {
+	return r.next > 0 && r.next <= int(place) && r.Err() == nil &&
+		r.text == raw && r.url == sc.Base && r.lang == sc.Lang && r.Format == format && slices.Equal(r.outer, sc.Bindings)
 }
 
 // Places are the offsets at which an entry's title, summary and content begin: 0 if

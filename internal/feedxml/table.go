@@ -244,7 +244,7 @@ func IsExpressed(name string, ofItem bool) bool {
 		if ofItem {
 			members = ofItems
 		}
-		if slices.Contains(strings.Fields(members), name) { // one with a plus sign is none
+		if strings.Contains(members, name) && slices.Contains(strings.Fields(members), name) { // one with a plus sign is none
 			return true
 		}
 	}

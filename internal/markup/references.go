@@ -44,8 +44,10 @@ func stays(attr, value string) bool {
 	if attr == "ping" && strings.ContainsAny(strings.Trim(value, " \t\r\n\f"), " \t\r\n\f") {
 		return true
 	}
-	i := strings.IndexByte(value, '#')
-	return i >= 0 && strings.Trim(value[:i], " \t\r\n\f") == ""
+	for value != "" && isSpace(value[0]) {
+		value = value[1:]
+	}
+	return strings.HasPrefix(value, "#")
 }
 
 // resolveSet makes the references in a srcset absolute, which its commas and sizes separate.
@@ -127,9 +129,6 @@ type htmlBase struct {
 func (b *htmlBase) absolute(body string, ref tagReference) (abs string, end int) {
 	raw := body[ref.begin:ref.end]
 	attr := urlAttributes[ref.attr]
-	if stays(attr, raw) {
-		return "", 0
-	}
 	if isSet(attr) {
 		return b.absoluteSet(raw, ref)
 	}
@@ -137,10 +136,13 @@ func (b *htmlBase) absolute(body string, ref tagReference) (abs string, end int)
 	if iri.IsHTTP(raw) && !strings.Contains(raw, "/.") && (amps == 0 || !strings.Contains(raw, "&#")) {
 		return "", 0
 	}
-	if ref.quoted && (amps == 0 || amps == strings.Count(raw, "&amp;")) { // no other escapes, so the parts are visible
+	if ref.quoted && attr != "ping" && (amps == 0 || amps == strings.Count(raw, "&amp;")) { // no other escapes, so the parts are visible
 		if prefix := b.prefix(raw); prefix != "" {
 			return prefix, ref.begin
 		}
+	}
+	if stays(attr, raw) {
+		return "", 0
 	}
 	value := unescapeValue(raw)
 	if abs = iri.Resolve(b.base, value); abs == strings.TrimSpace(value) {

@@ -55,8 +55,8 @@ func (c *Cursor) Scope(base, lang string) *Scope {
 	return sc
 }
 
-// At returns the scope with another base; the same scope if that is empty, or if an element
-// cannot afford to inherit it.
+// At returns the scope with another base; the same scope if an element cannot afford to
+// inherit it.
 func (sc *Scope) At(base, element string) Scope {
 	at := *sc
 	at.Base, at.reach = base, Reach{Whole: len(base)}
@@ -64,7 +64,7 @@ func (sc *Scope) At(base, element string) Scope {
 		at.reach = ReachOf(base)
 	}
 	at.written += len(base) - len(sc.Base)
-	if base == "" || !at.Lends(Loan{Raw: element, Markup: element}) {
+	if !at.Lends(Loan{Raw: element, Markup: element}) {
 		return *sc
 	}
 	return at

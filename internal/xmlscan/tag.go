@@ -204,14 +204,16 @@ func (s *Scanner) oddName(i int) (n name, ok bool) {
 // declarations have been read.
 func (s *Scanner) resolveNames() (ok bool) {
 	s.declared = len(s.bindings)
-	n := &s.open[len(s.open)-1].name
-	if prefix := s.prefix(*n); prefix == "xmlns" {
+	n := &s.name
+	if n.local == n.start {
+		n.space = s.standard
+	} else if prefix := s.prefix(*n); prefix == "xmlns" {
 		s.syntax(n.start, "element with the prefix xmlns")
 		return false
 	} else if n.space, ok = s.resolve(prefix, n.start); !ok {
 		return false
 	}
-	s.name = *n
+	s.open[len(s.open)-1].name.space = n.space
 	prefixed := false
 	for k := range s.attrs {
 		a := &s.attrs[k].name
@@ -483,9 +485,6 @@ func (s *Scanner) bind(b Binding, at int) bool {
 // to its usual namespace, or to itself, for the element and everything inside it, so its
 // meaning stays the same there. ok is false if the scan has ended.
 func (s *Scanner) resolve(prefix string, at int) (space int, ok bool) {
-	if prefix == "" {
-		return s.standard, true
-	}
 	if space = s.binding(prefix); space != noSpace {
 		return space, true
 	}
