@@ -376,25 +376,25 @@ func TestActivityPubChanges(t *testing.T) {
 func parseOutbox(t *testing.T, text string) *feedhistory.Document {
 	doc, err := feedhistory.Parse(strings.NewReader(text), "https://a.example/outbox")
 	require.NoError(t, err)
-	require.Equal(t, text, doc.Received())
 	return doc
 }
 
 // A server speaks for its own host only: ids and pages of others do not count.
 func TestActivityPubForeign(t *testing.T) {
-	doc := parseOutbox(t, `{"type": "OrderedCollectionPage", "next": "https://b.example/outbox", "orderedItems": [
+	text := `{"type": "OrderedCollectionPage", "next": "https://b.example/outbox", "orderedItems": [
 		{"type": "Create", "actor": "https://a.example/ada", "object": {"id": "https://b.example/1", "type": "Note", "content": "forged"}},
 		{"type": "Announce", "id": "https://b.example/2", "object": "https://b.example/1"},
 		{"type": "Note", "id": "javascript:alert(1)"}, {"type": "Note"}, 7, null, "https://b.example/3", [["https://a.example/9"]],
 		"https://a.example/4"
-	]}`)
+	]}`
+	doc := parseOutbox(t, text)
 	require.Len(t, doc.Entries, 1)
 	require.Equal(t, "https://a.example/4", doc.Entries[0].ID)
 	require.Equal(t, feedhistory.Links{{Rel: "alternate", Href: "https://a.example/4"}}, doc.Entries[0].Links)
 	_, ok := doc.Links.Rel(doc.Kind().Older())
 	require.False(t, ok)
 	h, err := feedhistory.Merge((&feedhistory.Client{Transport: feedtest.Direct{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(doc.Received()))
+		_, _ = w.Write([]byte(text))
 	})}}).Walk(context.Background(), "https://a.example/outbox", nil))
 	require.NoError(t, err)
 	require.Equal(t, feedhistory.Partial, h.Verdict(), "the link to another host is a gap")

@@ -763,7 +763,6 @@ func (g *chainer) options() {
 	c.budget = Budget{
 		Documents: limit("documents", 12), Bytes: int64(limit("bytes", 20000)), barren: limit("barren", 3),
 	}
-	c.more = limit("more documents", 16)
 	c.own = g.odds(6, "same origin")
 	for _, url := range g.urls {
 		if g.odds(40, "processed") {
@@ -981,7 +980,6 @@ type faultyChain struct {
 
 	start     string
 	budget    Budget
-	more      int // how many documents Budget.More grants; 0: there is no such hook
 	processed []string
 	pending   []string
 	known     map[string]Known
@@ -998,8 +996,8 @@ func (c *faultyChain) GoString() string {
 	}
 	show("", c.replies)
 	show(" (again)", c.again)
-	fmt.Fprintf(&b, "etags %v\nstart %s\nbudget %d %d %d, more %d\nprocessed %v\npending %v\nknown %v\nsame origin %v\n", c.etags, c.start,
-		c.budget.Documents, c.budget.Bytes, c.budget.barren, c.more, c.processed, c.pending, c.known, c.own)
+	fmt.Fprintf(&b, "etags %v\nstart %s\nbudget %d %d %d\nprocessed %v\npending %v\nknown %v\nsame origin %v\n", c.etags, c.start,
+		c.budget.Documents, c.budget.Bytes, c.budget.barren, c.processed, c.pending, c.known, c.own)
 	return b.String()
 }
 
@@ -1038,13 +1036,8 @@ func (c *faultyChain) walk(ctx context.Context, perHost int, seed uint64, visit 
 		Transport: l, Budget: c.budget,
 		NoGuess: true, PerHost: perHost, SameOrigin: c.own,
 	}
-	if c.more > 0 {
-		client.Budget.More = func(used Budget) (Budget, bool) {
-			return Budget{Documents: c.more, Bytes: used.Bytes + 1, barren: used.barren + 1}, true
-		}
-	}
 	n := 0
-	for doc, err := range client.Walk(ctx, c.start, c.options()) {
+	for doc, err := range client.Walk(ctx, c.start, c.past()) {
 		if n++; !visit(n, doc, err) {
 			break
 		}
@@ -1052,12 +1045,12 @@ func (c *faultyChain) walk(ctx context.Context, perHost int, seed uint64, visit 
 	return l
 }
 
-func (c *faultyChain) options() *WalkOptions {
-	return &WalkOptions{Memory: &chain.Memory[Known, *Document]{
+func (c *faultyChain) past() *chain.Memory[Known, *Document] {
+	return &chain.Memory[Known, *Document]{
 		Processed: func(url string) bool { return slices.Contains(c.processed, url) },
 		Known:     func(url string) Known { return c.known[url] },
 		Pending:   c.pending,
-	}}
+	}
 }
 
 // all returns everything that a walk yields.

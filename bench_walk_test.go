@@ -121,9 +121,9 @@ func BenchmarkWalkAhead(b *testing.B) {
 			read := func(noGuess bool) time.Duration {
 				site.asked = make(chan string, 2*n)
 				c := &Client{Transport: site, NoGuess: noGuess}
-				opt := &WalkOptions{Memory: &chain.Memory[Known, *Document]{Known: func(url string) Known { return known[url] }}}
+				past := &chain.Memory[Known, *Document]{Known: func(url string) Known { return known[url] }}
 				started, documents := time.Now(), 0
-				for doc, err := range c.Walk(b.Context(), "http://example.org/feed", opt) {
+				for doc, err := range c.Walk(b.Context(), "http://example.org/feed", past) {
 					if !is[*Unchanged](err) {
 						require.NoError(b, err)
 					}

@@ -542,15 +542,3 @@ func newResponse(resp *fetch.Response) Response {
 		etag: resp.ETag, lastModified: resp.LastModified,
 	}
 }
-
-// WalkOptions say how a walk begins.
-type WalkOptions struct {
-	// First is the document at the given URL, if you have just read it, for instance to
-	// recognise it as a feed: the walk does not request it again. It yields a copy. Nil
-	// means to request it.
-	First *Document
-
-	// Memory is for this module's own packages: it has what they have stored. Programs
-	// with tables of their own use the Walk of package mirror.
-	Memory *chain.Memory[Known, *Document]
-}

@@ -110,12 +110,12 @@ func TestLogger(t *testing.T) {
 				return a
 			},
 		}))
-		yields := walked(t, client, &WalkOptions{Memory: &chain.Memory[Known, *Document]{
+		yields := walked(t, client, &chain.Memory[Known, *Document]{
 			Known: func(url string) Known {
 				return map[string]Known{"http://a.example/0": {ETag: `"0"`}}[url]
 			},
 			Pending: []string{"http://a.example/0", "http://a.example/secret"},
-		}})
+		})
 		require.Len(t, yields, 5, "%q", yields)
 		size := func(url string) string {
 			n := strconv.Itoa(len(s.Replies[url].Body))
@@ -838,10 +838,10 @@ func (s *subscriber) poll(ctx context.Context) (next time.Time, gone bool) {
 		return s.head(doc, err)
 	}
 	first := true
-	for doc, err := range s.client.Walk(ctx, s.url, &WalkOptions{Memory: &chain.Memory[Known, *Document]{
+	for doc, err := range s.client.Walk(ctx, s.url, &chain.Memory[Known, *Document]{
 		Known:     func(url string) Known { return s.known[url] },
 		Processed: func(url string) bool { return s.archives[url] },
-	}}) {
+	}) {
 		if first {
 			first = false
 			next, gone = s.head(doc, err)

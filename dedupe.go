@@ -102,13 +102,9 @@ func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
 var ErrUnread = errors.New("the rest of the feed has not been read")
 
 // A Merger is Merge with one document at a time, for a reader that shows entries during
-// a walk. Its zero value is ready to use.
+// a walk. Its zero value is ready to use. It keeps the entries and tombstones of the
+// documents: set them to nil before Add for the Kind, the Gaps and the Verdict alone.
 type Merger struct {
-	// Streaming makes the Merger keep neither entries nor tombstones: you take them
-	// from the documents, and need only the Kind, the Gaps and the Verdict at the
-	// end.
-	Streaming bool
-
 	h       History
 	index   map[string]int // the place of each ID in entries and ranks
 	entries []*Entry       // the newest copy of each entry
@@ -211,9 +207,6 @@ func (m *Merger) add(doc *Document) {
 	}
 	if m.links != nil {
 		m.follow(doc, first)
-	}
-	if m.Streaming {
-		return
 	}
 	if m.index == nil {
 		m.index = map[string]int{}

@@ -294,29 +294,3 @@ func TestErrorTexts(t *testing.T) {
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v %v", secret, secret, secret, []Credential{secret})+string(encoded)+log.String(), "SECRET")
 	require.Contains(t, log.String(), "http://a")
 }
-
-func TestGapJSONRoundTrip(t *testing.T) {
-	found := time.Date(2003, 12, 13, 18, 30, 2, 250, time.UTC)
-	for _, gap := range []Gap{
-		{URL: "https://example.org/1", Reason: ReasonStatus, Err: errors.New("404 <Not Found>"), Found: found},
-		{URL: "https://example.org/2", From: "https://example.org/1", Reason: ReasonLoop, Err: fmt.Errorf("a: %w", ErrUnread)},
-		{URL: "https://example.org/3", Reason: ReasonDeclared, Err: declaredGap("sold out")},
-		{URL: "https://example.org/4", Reason: ReasonStatus, Err: &FetchError{Reason: ReasonStatus, URL: "https://example.org/4", Status: 404}},
-	} {
-		data, err := json.Marshal(gap)
-		require.NoError(t, err)
-		pointed, err := json.Marshal(&gap)
-		require.NoError(t, err)
-		require.Equal(t, string(data), string(pointed))
-		var again Gap
-		require.NoError(t, json.Unmarshal(data, &again))
-		require.Equal(t, gap.Error(), again.Error())
-		require.Equal(t, gap.Word(), again.Word())
-		require.True(t, gap.isSame(&again))
-		require.Equal(t, gap.Found, again.Found)
-	}
-	var gap Gap
-	require.NoError(t, json.Unmarshal([]byte(`{"url":"https://example.org/","reason":"loop"}`), &gap))
-	require.Error(t, gap.Err, "Err is never nil")
-	require.Error(t, json.Unmarshal([]byte(`{"reason":5}`), &gap))
-}

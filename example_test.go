@@ -97,20 +97,16 @@ func ExampleClient_Walk() {
 	// /liftoff/2003/11.atom 2
 }
 
-// A program that has just read the feed, for instance to recognise it, need not request it
-// again. A streaming Merger gives the verdict of a walk, and keeps no entries.
+// A Merger given documents without entries gives the verdict of a walk, and keeps none.
 func ExampleMerger() {
 	client, home, stop := site.Start()
 	defer stop()
-	first, err := client.Get(context.Background(), home+site.Archived)
-	if err != nil {
-		log.Fatal(err)
-	}
-	merger := feedhistory.Merger{Streaming: true}
+	var merger feedhistory.Merger
 	entries := 0
-	for doc, err := range client.Walk(context.Background(), first.URL, &feedhistory.WalkOptions{First: first}) {
+	for doc, err := range client.Walk(context.Background(), home+site.Archived, nil) {
 		if doc != nil {
 			entries += len(doc.Entries) // store them
+			doc.Entries = nil
 		}
 		if !merger.Add(doc, err) {
 			break
@@ -233,7 +229,7 @@ func ExampleDocument_Missing() {
 	for _, note := range doc.Notes {
 		fmt.Println(note.Line, note.Code)
 	}
-	fmt.Println(len(doc.Missing(doc.Kind())), len(doc.Received()))
+	fmt.Println(len(doc.Missing(doc.Kind())), len(doc.Text()))
 	// Output:
 	// 1 unclosed-element
 	// 0 99

@@ -187,7 +187,6 @@ type Document struct {
 	lost    []string       // the relations of unusable history links
 	place   place          // the walk's findings about it
 	text    string         // decoded to UTF-8
-	raw     string         // as received
 	reread  bool           // it is a second, newer copy of the subscription document
 	extra   []string       // the other elements of the head section, as published
 	known   []string       // the elements not to be written again, because the fields above say the same
@@ -202,10 +201,6 @@ type Document struct {
 // other charset. For an outbox of ActivityPub, it is the Atom document it is read as. It is
 // "" for the heads of Entry.Source and History.Head.
 func (d *Document) Text() string { return d.text }
-
-// Received returns the bytes as read, before they were decoded. If they are UTF-8 and
-// declared so, it is the same string as Text. It is "" for heads.
-func (d *Document) Received() string { return d.raw }
 
 // Kind returns the kind of feed the document declares. See Combines.
 func (d *Document) Kind() Kind {
@@ -280,9 +275,8 @@ type Entry struct {
 
 // A Tombstone is the deletion of an entry: at:deleted-entry (RFC 6721).
 type Tombstone struct {
-	Ref    string    // the entry's ID
-	When   time.Time // zero if the document gives no readable time
-	Source *Document // the head of its document
+	Ref  string    // the entry's ID
+	When time.Time // zero if the document gives no readable time
 }
 
 // A Note records a leniency: something the specifications do not allow, and how it was

@@ -101,15 +101,6 @@ func TestParserNumbers(t *testing.T) {
 	require.ErrorContains(t, err, "the io.Reader is nil")
 }
 
-// A hook that says no, or gives a budget without numbers, does not make a budget larger than it says.
-func TestBudgetMoreSaysNo(t *testing.T) {
-	v := newVisit(t, feedtest.Serve(t, threeDocuments), "documents 1")
-	v.client.Budget.More = func(Budget) (Budget, bool) { return Budget{}, false }
-	v.walk(t.Context())
-	require.Equal(t, 1, v.history.Documents)
-	require.Equal(t, Partial, v.history.Verdict())
-}
-
 // A wrapper that passes requests on does not weaken the guard; another transport is on its own.
 func TestWrap(t *testing.T) {
 	site := feedtest.Serve(t, threeDocuments)
@@ -143,24 +134,6 @@ func TestWrap(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "max-age=60", doc.Header.Get("Cache-Control"))
 	require.WithinDuration(t, doc.Response.Received.Add(time.Minute), doc.Response.Fresh, 0)
-}
-
-// A document already in hand is not requested again.
-func TestWalkFirst(t *testing.T) {
-	site := feedtest.Serve(t, threeDocuments)
-	v := newVisit(t, site, "")
-	doc, err := v.client.Get(t.Context(), v.url)
-	require.NoError(t, err)
-	v.first = doc
-	v.walk(t.Context())
-	require.NoError(t, v.err)
-	require.Equal(t, Whole, v.history.Verdict())
-	require.Equal(t, 3, v.history.Documents)
-	require.Len(t, site.Requests(), 3)
-
-	other := newVisit(t, feedtest.Serve(t, threeDocuments), "")
-	other.walk(t.Context())
-	require.Len(t, v.history.Entries, len(other.history.Entries))
 }
 
 // A user and a password are sent by Basic authentication, to their origin only.

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
-	"time"
 	"unicode/utf8"
 )
 
-// Texts, persons and gaps as JSON.
+// Texts and persons as JSON.
 
 // short reads a string as the abbreviation of an object.
 func short(data []byte, s *string, object any) error {
@@ -65,39 +63,4 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 func (p *Person) UnmarshalJSON(data []byte) error {
 	type plain Person
 	return short(data, &p.Name, (*plain)(p))
-}
-
-// A gapJSON is a gap as json.Marshal writes it.
-type gapJSON struct {
-	URL      string    `json:"url"`
-	From     string    `json:"from,omitempty"`
-	Reason   Reason    `json:"reason"`
-	Declared string    `json:"declared,omitempty"` // the publisher's own word for the reason
-	Message  string    `json:"message,omitempty"`
-	Found    time.Time `json:"found,omitzero"`
-}
-
-// MarshalJSON returns the gap without its Document. Of Err it has the text, without the
-// gap's URL.
-func (g Gap) MarshalJSON() ([]byte, error) {
-	j := gapJSON{URL: g.URL, From: g.From, Reason: Reason(g.Reason.word()), Found: g.Found}
-	if word, ok := errors.AsType[declaredGap](g.Err); ok {
-		j.Declared = string(word)
-	}
-	j.Message = g.detail()
-	return unescapedJSON(j)
-}
-
-// UnmarshalJSON reads the JSON of MarshalJSON. Error returns the same text, but Err has
-// not the same type.
-func (g *Gap) UnmarshalJSON(data []byte) error {
-	var j gapJSON
-	if err := json.Unmarshal(data, &j); err != nil {
-		return err
-	}
-	*g = Gap{URL: j.URL, From: j.From, Reason: cmp.Or(j.Reason, ReasonUnknown), Found: j.Found}
-	if g.Err = errors.New(cmp.Or(j.Message, string(g.Reason))); j.Declared != "" {
-		g.Err = declaredGap(j.Declared)
-	}
-	return nil
 }

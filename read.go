@@ -87,8 +87,7 @@ func (p Parser) parse(data, base string) (doc *Document, err error) {
 		doc, err = p.parseXML(data, base)
 	}
 	if doc != nil {
-		doc.raw = data
-		doc.noteMediaType(p.Header)
+		doc.noteMediaType(p.Header, data)
 	}
 	return doc, err
 }
@@ -103,7 +102,7 @@ func (p Parser) newReading(text, url string) reading {
 
 // noteMediaType notes a Content-Type that promises another format. General types, such as
 // application/xml and text/plain, promise none.
-func (d *Document) noteMediaType(header http.Header) {
+func (d *Document) noteMediaType(header http.Header, data string) {
 	declared := mediaType(header)
 	var promised Format
 	switch declared {
@@ -117,7 +116,7 @@ func (d *Document) noteMediaType(header http.Header) {
 	case "application/feed+json", "application/json":
 		promised = JSONFeed
 	}
-	if promised == d.Format || promised == JSONFeed && isJSON(d.raw) {
+	if promised == d.Format || promised == JSONFeed && isJSON(data) {
 		return
 	}
 	note := Note{Code: "media-type-mismatch", Message: "Content-Type is " + declared + ", but the document is read as " +
@@ -578,7 +577,7 @@ func (r *documentReader) tombstone() {
 		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d deleted entries", r.limits.Entries))
 		return
 	}
-	r.doc.Deleted = append(r.doc.Deleted, Tombstone{Ref: ref, When: r.parseTime(when, offset), Source: r.reading.head})
+	r.doc.Deleted = append(r.doc.Deleted, Tombstone{Ref: ref, When: r.parseTime(when, offset)})
 }
 
 // A scheduleReader collects the head section's elements about polling.
@@ -683,7 +682,7 @@ func (d *Document) Head() *Document {
 // headOnly returns the document without its entries and texts.
 func (d *Document) headOnly() Document {
 	head := *d
-	head.Entries, head.Deleted, head.gaps, head.text, head.raw = nil, nil, nil, "", ""
+	head.Entries, head.Deleted, head.gaps, head.text = nil, nil, nil, ""
 	return head
 }
 

@@ -39,8 +39,8 @@ import (
 // document's.
 //
 // Walk remembers nothing between calls. The Walk of package mirror reads only what is new,
-// and what earlier walks have missed.
-func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Seq2[*Document, error] {
+// and what earlier walks have missed. The past is for this module's own packages: give nil.
+func (c *Client) Walk(ctx context.Context, url string, past *chain.Memory[Known, *Document]) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		if c == nil {
 			yield(nil, errNoClient)
@@ -50,10 +50,7 @@ func (c *Client) Walk(ctx context.Context, url string, opt *WalkOptions) iter.Se
 			c: c, ctx: ctx, yield: yield, budget: c.Budget.withDefaults(),
 			loops: chain.NewLoopDetector(), progress: new(progress),
 		}
-		if opt != nil {
-			w.given = opt.First
-			w.past = *cmp.Or(opt.Memory, &w.past)
-		}
+		w.past = *cmp.Or(past, &w.past)
 		w.pending = len(w.past.Pending) + len(w.past.PendingPages)
 		w.ahead = chain.NewPrefetcher(ctx, c.PerHost, w.source())
 		defer w.ahead.Stop()
@@ -67,7 +64,6 @@ type walk struct {
 	c     *Client
 	ctx   context.Context
 	past  chain.Memory[Known, *Document]
-	given *Document // WalkOptions.First
 	yield func(*Document, error) bool
 	ahead *chain.Prefetcher[*fetchResult, *Document]
 	loops *chain.LoopDetector
@@ -96,7 +92,7 @@ type walk struct {
 
 func (w *walk) run(url string) {
 	w.begin("")
-	l := w.first(url)
+	l := w.load(url)
 	if l.err != nil && l.unchanged() == nil {
 		w.end(l.doc, l.err)
 		return
@@ -129,17 +125,6 @@ func (w *walk) run(url string) {
 	if !w.ended {
 		w.progress.more.Store(false)
 	}
-}
-
-// first returns the document at the walk's URL.
-func (w *walk) first(url string) *fetchResult {
-	if w.given == nil {
-		return w.load(url)
-	}
-	w.loops.See(url)
-	doc := *w.given
-	doc.place = place{}
-	return &fetchResult{url: url, doc: &doc, text: doc.Received()}
 }
 
 // resume continues where earlier walks were cut short.
@@ -916,11 +901,6 @@ type Budget struct {
 	Documents int   // Documents is the maximum number of documents to request, not counting those repeated (see Client.Tries), redirects, and requests in advance that turn out to be wasted; zero means 10,000.
 	Bytes     int64 // Bytes is the maximum size of all documents together, decompressed; zero means 1 GiB.
 
-	// More, if not nil, is called when one of these is spent, with the walk's use so far.
-	// It returns the new budget for the whole walk. If it returns false, or a budget spent
-	// as well, the chain ends in a gap.
-	More func(used Budget) (Budget, bool)
-
 	barren, empty int // documents in a row without anything new, and archives without entries
 }
 
@@ -928,17 +908,6 @@ func (b Budget) withDefaults() Budget {
 	b.Documents, b.Bytes = cmp.Or(b.Documents, 10_000), cmp.Or(b.Bytes, 1<<30)
 	b.barren, b.empty = cmp.Or(b.barren, chain.MostBarren), cmp.Or(b.empty, 1000)
 	return b
-}
-
-// affordable reports whether the budget allows one more document.
-func (w *walk) affordable() bool {
-	if w.spent(0) && w.budget.More != nil {
-		if larger, ok := w.budget.More(w.used); ok {
-			larger.More = w.budget.More
-			w.budget = larger.withDefaults()
-		}
-	}
-	return !w.spent(0)
 }
 
 // spent reports whether the budget is spent after the given number of further
@@ -976,7 +945,7 @@ func (w *walk) forbids(url string) *Gap {
 		return &Gap{URL: url, Reason: ReasonLoop, Err: errors.New("this document has already been read")}
 	case w.foreign(url):
 		return &Gap{URL: url, Reason: ReasonRefused, Err: &FetchError{URL: url, Reason: ReasonRefused, Err: errOrigin}}
-	case w.affordable():
+	case !w.spent(0):
 		return nil
 	case w.barren():
 		return &Gap{URL: url, Reason: ReasonBarren,

@@ -110,14 +110,11 @@ type visit struct {
 	client Client
 	url    string
 	past   chain.Memory[Known, *Document]
-	first  *Document
 
 	history *History
 	err     error
 	docs    []*Document
 }
-
-func (v *visit) options() *WalkOptions { return &WalkOptions{First: v.first, Memory: &v.past} }
 
 func newVisit(t *testing.T, site *feedtest.Site, options string) *visit {
 	t.Helper()
@@ -168,7 +165,7 @@ func newVisit(t *testing.T, site *feedtest.Site, options string) *visit {
 }
 
 func (v *visit) walk(ctx context.Context) {
-	v.history, v.err = Merge(tee(v.client.Walk(ctx, v.url, v.options()), &v.docs))
+	v.history, v.err = Merge(tee(v.client.Walk(ctx, v.url, &v.past), &v.docs))
 }
 
 // tee collects the documents of a walk, including damaged ones.
@@ -439,12 +436,12 @@ func TestWalkAnyWeb(t *testing.T) {
 		for _, perHost := range []int{0, 1} {
 			c := Client{Transport: w, PerHost: perHost, Tries: 1}
 			stored := map[string]bool{}
-			opt := &WalkOptions{Memory: &chain.Memory[Known, *Document]{}}
+			past := &chain.Memory[Known, *Document]{}
 			if perHost == 1 {
-				opt.Memory.Processed = func(url string) bool { return stored[url] }
+				past.Processed = func(url string) bool { return stored[url] }
 			}
 			var docs []*Document
-			walk := tee(c.Walk(context.Background(), fmt.Sprintf("http://web.example/%d", w.given), opt), &docs)
+			walk := tee(c.Walk(context.Background(), fmt.Sprintf("http://web.example/%d", w.given), past), &docs)
 			h, err := Merge(feedtest.Watch(walk, func(doc *Document, _ error) {
 				if doc != nil {
 					stored[doc.URL] = true
@@ -511,9 +508,9 @@ func TestWalkKnown(t *testing.T) {
 
 			second := newVisit(t, site, options)
 			unchanged, again := map[string]Known{}, map[string]Reason{}
-			for _, err := range second.client.Walk(t.Context(), second.url, &WalkOptions{Memory: &chain.Memory[Known, *Document]{
+			for _, err := range second.client.Walk(t.Context(), second.url, &chain.Memory[Known, *Document]{
 				Known: func(url string) Known { return known[url] },
-			}}) {
+			}) {
 				if u, ok := errors.AsType[*Unchanged](err); ok {
 					unchanged[u.Response.Requested] = u.Known
 				} else if g, ok := errors.AsType[*Gap](err); ok {
@@ -542,9 +539,9 @@ func archivedSites() *memorySites {
 }
 
 // walked returns what a walk yields, a word for each yield.
-func walked(t *testing.T, c *Client, opt *WalkOptions) (yields []string) {
+func walked(t *testing.T, c *Client, past *chain.Memory[Known, *Document]) (yields []string) {
 	t.Helper()
-	for doc, err := range c.Walk(t.Context(), feedURL, opt) {
+	for doc, err := range c.Walk(t.Context(), feedURL, past) {
 		_, rest, _ := strings.Cut(yielded(doc, err), " ")
 		switch {
 		case err == nil:
@@ -593,22 +590,22 @@ func TestWalkUnchangedHead(t *testing.T) {
 		client.PerHost = perHost
 
 		require.Equal(t, []string{"unchanged " + feedURL, "http://a.example/2", "http://a.example/1"},
-			walked(t, client, &WalkOptions{Memory: &chain.Memory[Known, *Document]{Known: knownOf(known)}}))
+			walked(t, client, &chain.Memory[Known, *Document]{Known: knownOf(known)}))
 		require.Equal(t, []string{feedURL + ` If-None-Match: "3"`, "http://a.example/2", "http://a.example/1"}, s.Took())
 
 		// What has been processed ends it; what is pending is gone on to.
 		processed := func(url string) bool { return url == "http://a.example/2" }
-		require.Equal(t, []string{"unchanged " + feedURL, "http://a.example/1"}, walked(t, client, &WalkOptions{Memory: &chain.Memory[Known, *Document]{
+		require.Equal(t, []string{"unchanged " + feedURL, "http://a.example/1"}, walked(t, client, &chain.Memory[Known, *Document]{
 			Known: knownOf(known), Processed: processed, Pending: []string{"http://a.example/2", "http://a.example/1"},
-		}}))
+		}))
 		require.Equal(t, []string{feedURL + ` If-None-Match: "3"`, "http://a.example/1"}, s.Took())
 
 		// A feed that had nothing older still has not.
 		last := known[feedURL]
 		last.Older = ""
-		require.Equal(t, []string{"unchanged " + feedURL}, walked(t, client, &WalkOptions{Memory: &chain.Memory[Known, *Document]{
+		require.Equal(t, []string{"unchanged " + feedURL}, walked(t, client, &chain.Memory[Known, *Document]{
 			Known: func(string) Known { return last },
-		}}))
+		}))
 	}
 }
 
@@ -632,7 +629,7 @@ func TestWalkKnownArchives(t *testing.T) {
 			client := clientOf(s)
 			client.PerHost = perHost
 			require.Equal(t, []string{feedURL, "unchanged http://a.example/2", "unchanged http://a.example/1"},
-				walked(t, client, &WalkOptions{Memory: &chain.Memory[Known, *Document]{Known: knownOf(known)}}))
+				walked(t, client, &chain.Memory[Known, *Document]{Known: knownOf(known)}))
 			require.ElementsMatch(t, conditions, s.Took())
 		}
 	}
@@ -645,7 +642,7 @@ func TestWalkKnownLoop(t *testing.T) {
 	k := known["http://a.example/1"]
 	k.Older = feedURL
 	known["http://a.example/1"] = k
-	yields := walked(t, clientOf(s), &WalkOptions{Memory: &chain.Memory[Known, *Document]{Known: knownOf(known)}})
+	yields := walked(t, clientOf(s), &chain.Memory[Known, *Document]{Known: knownOf(known)})
 	require.Len(t, yields, 4)
 	require.Contains(t, yields[3], "loop: "+feedURL)
 	require.Len(t, s.Took(), 3)
@@ -657,7 +654,7 @@ func TestWalkUnchangedHeadAndMissingArchive(t *testing.T) {
 	s := archivedSites()
 	known := learn(t, s)
 	s.Replies["http://a.example/2"] = siteReply{Status: 404}
-	yields := walked(t, clientOf(s), &WalkOptions{Memory: &chain.Memory[Known, *Document]{Known: knownOf(known)}})
+	yields := walked(t, clientOf(s), &chain.Memory[Known, *Document]{Known: knownOf(known)})
 	require.Len(t, yields, 2)
 	require.Equal(t, "unchanged "+feedURL, yields[0])
 	require.Contains(t, yields[1], "status: http://a.example/2")
@@ -671,20 +668,20 @@ func TestMergeUnchanged(t *testing.T) {
 	s := archivedSites()
 	known := learn(t, s)
 	client := clientOf(s)
-	h, err := Merge(client.Walk(t.Context(), feedURL, &WalkOptions{Memory: &chain.Memory[Known, *Document]{Known: knownOf(known)}}))
+	h, err := Merge(client.Walk(t.Context(), feedURL, &chain.Memory[Known, *Document]{Known: knownOf(known)}))
 	unchanged := feedtest.ErrorAs[*Unchanged](t, err)
 	require.Equal(t, feedURL, unchanged.Response.Requested, "the first one")
 	require.Nil(t, h, "nothing was read")
 
 	s.Replies["http://a.example/2"] = archivedSites().Replies["http://a.example/2"]
 	delete(known, "http://a.example/2")
-	h, err = Merge(client.Walk(t.Context(), feedURL, &WalkOptions{Memory: &chain.Memory[Known, *Document]{Known: knownOf(known)}}))
+	h, err = Merge(client.Walk(t.Context(), feedURL, &chain.Memory[Known, *Document]{Known: knownOf(known)}))
 	require.ErrorAs(t, err, &unchanged)
 	require.Equal(t, []string{"urn:2"}, ids(h.Entries))
 	require.Equal(t, 1, h.Documents)
 	require.Empty(t, h.Gaps)
 
-	h, err = Merge(client.Walk(t.Context(), feedURL, &WalkOptions{Memory: &chain.Memory[Known, *Document]{Known: knownOf(known), Pending: []string{"http://a.example/nowhere"}}}))
+	h, err = Merge(client.Walk(t.Context(), feedURL, &chain.Memory[Known, *Document]{Known: knownOf(known), Pending: []string{"http://a.example/nowhere"}}))
 	require.ErrorAs(t, err, &unchanged)
 	require.Len(t, h.Gaps, 1, "what is missing is told all the same")
 }
@@ -702,7 +699,7 @@ func TestProcessedMeanwhile(t *testing.T) {
 			v := newVisit(t, feedtest.Serve(t, string(text)), options)
 			before, stored := v.past.Processed, map[string]bool{}
 			v.past.Processed = func(url string) bool { return stored[url] || before(url) }
-			v.history, v.err = Merge(feedtest.Watch(v.client.Walk(t.Context(), v.url, v.options()), func(doc *Document, err error) {
+			v.history, v.err = Merge(feedtest.Watch(v.client.Walk(t.Context(), v.url, &v.past), func(doc *Document, err error) {
 				if doc != nil && err == nil {
 					self, _ := doc.Links.Rel(relSelf)
 					for _, name := range []string{doc.Response.Requested, doc.URL, self.Href} {
@@ -814,7 +811,7 @@ func TestWalkLeftAtAGap(t *testing.T) {
 -- /feed.atom --
 <feed xmlns="http://www.w3.org/2005/Atom"><link rel="next" href="/2.atom"/></feed>
 `), "")
-	for doc, err := range v.client.Walk(t.Context(), v.url, &WalkOptions{Memory: &chain.Memory[Known, *Document]{Pending: []string{v.site.URL + "/1.atom"}}}) {
+	for doc, err := range v.client.Walk(t.Context(), v.url, &chain.Memory[Known, *Document]{Pending: []string{v.site.URL + "/1.atom"}}) {
 		if err == nil {
 			continue
 		}
@@ -851,30 +848,6 @@ func TestWalkCancelled(t *testing.T) {
 			continue
 		}
 		require.Len(t, history.Entries, after)
-	}
-}
-
-// 5005#28: a hook may grant more than the budget.
-func TestBudgetMore(t *testing.T) {
-	for grant, want := range map[int]int{1: 1, 2: 2, 3: 3} {
-		v := newVisit(t, feedtest.Serve(t, threeDocuments), "documents 1")
-		asked := 0
-		v.client.Budget.More = func(used Budget) (Budget, bool) {
-			asked++
-			require.Positive(t, used.Documents)
-			require.Positive(t, used.Bytes)
-			return Budget{Documents: min(used.Documents+1, grant)}, used.Documents < grant
-		}
-		v.walk(t.Context())
-		require.NoError(t, v.err)
-		require.Equal(t, want, v.history.Documents)
-		require.Positive(t, asked)
-		if want < 3 {
-			require.Len(t, v.history.Gaps, 1)
-			require.Equal(t, ReasonBudget, v.history.Gaps[0].Reason)
-			continue
-		}
-		require.Equal(t, Whole, v.history.Verdict())
 	}
 }
 
@@ -933,9 +906,9 @@ func TestLastEndsThePages(t *testing.T) {
 		site := feedtest.Serve(t, threePages)
 		v := newVisit(t, site, "")
 		yielded := 0
-		for page, err := range v.client.Walk(t.Context(), v.url, &WalkOptions{Memory: &chain.Memory[Known, *Document]{
+		for page, err := range v.client.Walk(t.Context(), v.url, &chain.Memory[Known, *Document]{
 			Last: func(page *Document) bool { return page.Entries[0].ID == "urn:"+strconv.Itoa(4-last) },
-		}}) {
+		}) {
 			require.NoError(t, err)
 			require.NotNil(t, page)
 			yielded++
@@ -949,10 +922,10 @@ func TestLastEndsThePages(t *testing.T) {
 func TestPendingPages(t *testing.T) {
 	site := feedtest.Serve(t, threePages)
 	v := newVisit(t, site, "")
-	h, err := Merge(v.client.Walk(t.Context(), v.url, &WalkOptions{Memory: &chain.Memory[Known, *Document]{
+	h, err := Merge(v.client.Walk(t.Context(), v.url, &chain.Memory[Known, *Document]{
 		Last:         func(page *Document) bool { return page.URL == v.url },
 		PendingPages: []string{site.URL + "/2.atom"},
-	}}))
+	}))
 	require.NoError(t, err)
 	require.Len(t, h.Entries, 3)
 	require.Len(t, site.Requests(), 3)

@@ -598,16 +598,7 @@ func (r *run) count(doc *feedhistory.Document) {
 }
 
 func (r *run) affordable() bool {
-	spent := func() bool {
-		return r.used.Documents >= r.budget.Documents || r.used.Bytes >= r.budget.Bytes
-	}
-	if spent() && r.budget.More != nil {
-		if larger, ok := r.budget.More(r.used); ok {
-			larger.More = r.budget.More
-			r.budget = withDefaults(larger)
-		}
-	}
-	return !spent()
+	return r.used.Documents < r.budget.Documents && r.used.Bytes < r.budget.Bytes
 }
 
 func (r *run) log(msg string, args ...any) {

@@ -95,11 +95,6 @@ func TestFaults(t *testing.T) {
 		{"broken off", page[:60], nil, "9 8 7 6 5 3", "truncated"},
 		{"not a feed", "<html></html>", nil, "9 8 7 6 3", "not-feed"},
 		{"documents", page, func(c *feedhistory.Client) { c.Budget.Documents = 2 }, "9 8 7 6", "budget"},
-		{"more documents", page, func(c *feedhistory.Client) {
-			c.Budget = feedhistory.Budget{Documents: 2, More: func(used feedhistory.Budget) (feedhistory.Budget, bool) {
-				return feedhistory.Budget{Documents: used.Documents + 1}, true
-			}}
-		}, "9 8 7 6 5 4 3", ""},
 		{"bytes", page, func(c *feedhistory.Client) { c.Budget.Bytes = 200 }, "9 8 7 6", "budget"},
 		{"elsewhere", "Status: 302\nLocation: {{other}}/rss/2/", func(c *feedhistory.Client) { c.SameOrigin = true }, "9 8 7 6 3", "refused"},
 	} {

@@ -23,11 +23,11 @@ func TestProcessedLive(t *testing.T) {
 		ids, processed, pending := map[string]bool{}, map[string]bool{}, map[string]bool{}
 		client := newMirror(nil, model).Client
 		walk := func(left int) {
-			opt := &feedhistory.WalkOptions{Memory: &walks.Memory[feedhistory.Known, *feedhistory.Document]{
+			past := &walks.Memory[feedhistory.Known, *feedhistory.Document]{
 				Processed: func(url string) bool { return processed[url] },
 				Pending:   slices.Sorted(maps.Keys(pending)),
-			}}
-			for doc, err := range client.Walk(t.Context(), modelURL, opt) {
+			}
+			for doc, err := range client.Walk(t.Context(), modelURL, past) {
 				if left--; left == 0 {
 					return
 				}

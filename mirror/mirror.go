@@ -231,7 +231,7 @@ func (p *poll) walk(address string) error {
 			p.commits.hold()
 		}
 	}()
-	for doc, err := range client.Walk(p.ctx, address, &feedhistory.WalkOptions{Memory: p.past()}) {
+	for doc, err := range client.Walk(p.ctx, address, p.past()) {
 		if err := p.take(doc, err); errors.Is(err, errEnded) {
 			return nil
 		} else if err != nil {

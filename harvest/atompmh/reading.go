@@ -93,7 +93,7 @@ func (r *reading) walk(ctx context.Context, client *feedhistory.Client, w walker
 		}
 		return feedhistory.Known{}
 	}}
-	for doc, err := range client.Walk(r.h.with(ctx), r.h.URL, &feedhistory.WalkOptions{Memory: past}) {
+	for doc, err := range client.Walk(r.h.with(ctx), r.h.URL, past) {
 		gap, isGap := errors.AsType[*feedhistory.Gap](err)
 		same, isSame := errors.AsType[*feedhistory.Unchanged](err)
 		more := true
