@@ -77,7 +77,7 @@ type Client struct {
 	// unless its field gives it a meaning.
 	UserAgent string // UserAgent is the header's value; "" means feedhistory/VERSION (+URL).
 	Budget    Budget // Budget bounds the cost of one walk.
-	Limits    Limits // Limits bound the cost of one document.
+	MaxBytes  int64  // MaxBytes is the maximum size of a document, see [Parser]; zero means 16 MiB.
 
 	AllowPrivate bool         // AllowPrivate allows loopback, private and special-purpose addresses.
 	SameOrigin   bool         // SameOrigin refuses documents from other origins than the first document's.
@@ -175,7 +175,7 @@ func (c *Client) Clone() *Client {
 	}
 	return &Client{
 		Proxy: c.Proxy, RootCAs: c.RootCAs, Transport: c.Transport, Wrap: c.Wrap,
-		UserAgent: c.UserAgent, Budget: c.Budget, Limits: c.Limits,
+		UserAgent: c.UserAgent, Budget: c.Budget, MaxBytes: c.MaxBytes,
 		AllowPrivate: c.AllowPrivate, SameOrigin: c.SameOrigin, NoGuess: c.NoGuess,
 		Credentials: slices.Clip(c.Credentials), // appending to a clone's must not write into another's
 		PerHost:     c.PerHost, Pace: c.Pace, Timeout: c.Timeout, Tries: c.Tries, MaxWait: c.MaxWait,
@@ -197,7 +197,7 @@ func (c *Client) setUp() {
 	patience := min(cmp.Or(c.Timeout, 20*time.Second), math.MaxInt64/4)
 	c.fetcher = fetch.Client{
 		Proxy: c.Proxy, RootCAs: c.RootCAs, Transport: c.Transport, Wrap: c.Wrap, UserAgent: cmp.Or(c.UserAgent, userAgent), Pace: c.Pace, PerHost: c.PerHost,
-		AllowPrivate: c.AllowPrivate, Bytes: c.Limits.Bytes,
+		AllowPrivate: c.AllowPrivate, Bytes: c.MaxBytes,
 		Connect: patience / 4, TLS: patience / 2, Headers: patience, Body: 3 * patience, Idle: patience / 4 * 3,
 		Tries: c.Tries, MaxWait: c.MaxWait, Secrets: c.secrets, Public: func(f *fetch.Failure) error { return public(f) }, Logger: c.Logger, Shared: c.shared,
 	}
@@ -238,7 +238,7 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 	if base == iri.ForRequest(url) {
 		base = iri.WithoutFragment(url) // as written
 	}
-	p := Parser{Limits: c.Limits, Header: resp.Header}
+	p := Parser{MaxBytes: c.MaxBytes, Header: resp.Header}
 	peek := func(prefix string) bool {
 		d, whole := p.peek(prefix, base)
 		if whole {
@@ -341,7 +341,11 @@ func notFeed(err error, text, base string, header http.Header) error {
 	contentType := header.Get("Content-Type")
 	if page {
 		for _, l := range markup.FeedLinks(text, base, contentType, fetch.MaxURL) {
-			parse.Feeds = append(parse.Feeds, Link{Rel: relAlternate, Href: l.Href, Type: l.Type, Title: l.Title, HrefLang: l.HrefLang})
+			rel := relAlternate
+			if markup.IsOfComments(l.Title, l.Href) {
+				rel = relReplies
+			}
+			parse.Feeds = append(parse.Feeds, Link{Rel: rel, Href: l.Href, Type: l.Type, Title: l.Title, HrefLang: l.HrefLang})
 		}
 	}
 	parse.readAccount(text, contentType, fetch.MaxURL)
@@ -351,10 +355,10 @@ func notFeed(err error, text, base string, header http.Header) error {
 // numbers returns the numbers that must not be negative.
 func (c *Client) numbers() []number {
 	b := c.Budget
-	return append([]number{
+	return []number{
 		{"Pace", int64(c.Pace)}, {"PerHost", int64(c.PerHost)}, {"Timeout", int64(c.Timeout)}, {"Tries", int64(c.Tries)},
-		{"Budget.Documents", int64(b.Documents)}, {"Budget.Bytes", b.Bytes},
-	}, c.Limits.numbers()...)
+		{"Budget.Documents", int64(b.Documents)}, {"Budget.Bytes", b.Bytes}, {"MaxBytes", c.MaxBytes},
+	}
 }
 
 // A Credential is a secret for one origin. A Client sends it there and nowhere

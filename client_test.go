@@ -52,7 +52,6 @@ func TestNilClient(t *testing.T) {
 		}
 		require.Nil(t, h)
 		require.Equal(t, Unknown, h.Verdict())
-		require.Nil(t, h.Coverage())
 		require.Zero(t, c.Wait("http://example.org/"))
 		c.CloseIdle()
 		_, err := c.Clone().Get(t.Context(), "ftp://example.org/")
@@ -320,6 +319,10 @@ const discoverSite = `
 Content-Type: text/html
 
 <!doctype html><link rel=alternate type=application/rss+xml href=/feed.rss><link rel=alternate type=application/atom+xml href=/feed.atom title=News>
+-- /comments --
+Content-Type: text/html
+
+<!doctype html><link rel=alternate type=application/atom+xml href=/comments.atom title=Comments><link rel=alternate type=application/atom+xml href=/feed.atom title=News>
 -- /sloppy --
 Content-Type: text/html
 
@@ -358,6 +361,7 @@ func TestDiscover(t *testing.T) {
 	for path, want := range map[string]Links{
 		"/page":          atom("/feed.atom", "News"),
 		"/page#top":      atom("/feed.atom", "News"),
+		"/comments":      append(atom("/feed.atom", "News"), Link{Rel: "replies", Href: site.URL + "/comments.atom", Type: "application/atom+xml", Title: "Comments"}),
 		"/sloppy":        atom("/f", ""),
 		"/xhtml":         atom("/dir/f", ""),
 		"/mislabelled":   atom("/mislabelled", "Feed"),
@@ -1432,5 +1436,5 @@ func TestHTTPClient(t *testing.T) {
 		require.Equal(t, ReasonRefused, feedtest.ErrorAs[*FetchError](t, err).Reason)
 	}
 	_, err := c.Get(t.Context(), server.URL+"/episode.mp3")
-	require.True(t, is[*http.MaxBytesError](err), "a document ends at Limits.Bytes: %v", err)
+	require.True(t, is[*http.MaxBytesError](err), "a document ends at MaxBytes: %v", err)
 }

@@ -54,18 +54,6 @@ func (h *History) Verdict() Verdict {
 	return Unknown
 }
 
-// Coverage returns the declaration for republishing the history. It is nil unless the
-// history is Partial, or its newest document has a Coverage.
-func (h *History) Coverage() *Coverage {
-	v := h.Verdict()
-	if h == nil || h.Head == nil || h.Head.Coverage == nil && v != Partial && v != Unknown {
-		return nil
-	}
-	c := &Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: v}
-	c.Gaps = slices.Clone(h.Gaps[:min(len(h.Gaps), mostDeclared)])
-	return c
-}
-
 // Merge merges the documents of a walk, newest first, into one history.
 //
 // Of duplicates (entries with the same ID), Merge keeps the most recently updated one

@@ -524,7 +524,6 @@ func TestNothingIsUnknown(t *testing.T) {
 		require.Equal(t, v >= Window, v == Window || v == Whole)
 	}
 	require.Equal(t, Unknown, (*History)(nil).Verdict())
-	require.Nil(t, (*History)(nil).Coverage())
 	require.Equal(t, Unknown, (&History{Head: &Document{}}).Verdict())
 	var v Verdict
 	require.Error(t, v.UnmarshalText([]byte("splendid")))

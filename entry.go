@@ -564,7 +564,7 @@ type entryList struct {
 }
 
 // full reports whether the document has as many entries as allowed.
-func (l *entryList) full() bool { return len(l.in.doc.Entries)+l.skipped >= l.in.limits.Entries }
+func (l *entryList) full() bool { return len(l.in.doc.Entries)+l.skipped >= l.in.limits.entries }
 
 // add begins an entry.
 func (l *entryList) add(sc *xmlscan.Scope) *Entry {

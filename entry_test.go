@@ -158,15 +158,3 @@ func TestEntryTimes(t *testing.T) {
 		require.Equal(t, tc.changed, tc.e.Changed())
 	}
 }
-
-func TestDocumentDigest(t *testing.T) {
-	var log []*Entry
-	for _, id := range []string{"1", "2", "3"} {
-		e, err := ReadEntry(Atom, `<entry xmlns="http://www.w3.org/2005/Atom"><id>`+id+`</id></entry>`, "")
-		require.NoError(t, err)
-		log = append(log, e)
-	}
-	want := (&Document{Entries: log}).Digest()
-	require.Equal(t, want, (&Document{Entries: []*Entry{log[2], log[0], log[1], log[0]}, Title: "T"}).Digest(), "neither order nor head counts")
-	require.NotEqual(t, want, (&Document{Entries: log[1:]}).Digest())
-}

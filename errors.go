@@ -28,7 +28,7 @@ import (
 // [errors.Is] finds what callers ask for: &FetchError{Status: 403} for an answer with this
 // status, [fs.ErrNotExist] for a 404 or 410, [os.ErrDeadlineExceeded] for a timeout,
 // [context.Canceled], [ErrPrivateAddress] and [ErrUserinfo]. [errors.As] finds an
-// *[http.MaxBytesError] for a document with more bytes than Limits allow.
+// *[http.MaxBytesError] for a document with more than MaxBytes.
 type FetchError struct {
 	URL string // the URL of the answer, or of the request, without userinfo
 
@@ -354,14 +354,14 @@ type ParseError struct {
 	Offset int    // in the document as decoded to UTF-8, in bytes
 	Line   int    // counted from 1; 0 if there is no place
 	Column int    // counted from 1, in characters
-	Err    error  // in detail; in particular ErrWebPage, or an *http.MaxBytesError if the document is longer than Limits.Bytes
+	Err    error  // in detail; in particular ErrWebPage, or an *http.MaxBytesError if the document is longer than MaxBytes
 
 	// Feeds are the feeds a Client has found instead of one, with ReasonNotFeed: the links
-	// of a web page with rel="alternate" and the media type of a feed, resolved, with
-	// "alternate" as their Rel. The best comes first: a feed in several formats counts
-	// once, in Atom if possible, and feeds of comments come last. Only the first 1 MiB of
-	// the page and 64 links count, and only links no longer than 8 KiB. They have not been
-	// requested. See [Client.Discover].
+	// of a web page with rel="alternate" and the media type of a feed, resolved. Their Rel
+	// is "alternate", or "replies" if title and address suggest a feed of comments. The best
+	// comes first: a feed in several formats counts once, in Atom if possible, and feeds of
+	// comments come last. Only the first 1 MiB of the page and 64 links count, and only links
+	// no longer than 8 KiB. They have not been requested. See [Client.Discover].
 	//
 	// An account's feed is its outbox. A Client makes one more request to find it, for a
 	// WebFinger answer, or for a page naming an account but no feed.
@@ -412,7 +412,7 @@ const (
 	ReasonNetwork       Reason = "network"       // there was no answer: the connection failed, or timed out
 	ReasonStatus        Reason = "status"        // the server answered with an error: 404, 403, 500 …
 	ReasonRefused       Reason = "refused"       // a rule of safety forbids the request
-	ReasonLimit         Reason = "limit"         // the document exceeds Limits
+	ReasonLimit         Reason = "limit"         // the document exceeds a limit, see Parser
 	ReasonTruncated     Reason = "truncated"     // the document breaks off before its end
 	ReasonMalformed     Reason = "malformed"     // the document is not well-formed
 	ReasonNotFeed       Reason = "not-feed"      // the document is not a feed
@@ -634,7 +634,7 @@ func (d *Document) mendedDamage(feed Kind) *ParseError {
 }
 
 // Missing returns the gaps within a document read to its end, as part of a feed of the
-// given kind: the entries left out because they exceed [Limits], and possible losses because
+// given kind: the entries left out because they exceed a limit of [Parser], and possible losses because
 // it is not well-formed. Walk yields them after the document. These may be lost:
 //
 //   - entries, if there are some after the end of the root element;

@@ -51,7 +51,7 @@ func TestErrorTypes(t *testing.T) {
 		"/slow":    {ReasonNetwork, "headers"},
 		"/circle":  {ReasonLoop, "redirects in a circle"},
 	} {
-		c := &Client{AllowPrivate: true, Limits: Limits{Bytes: 1000}, Tries: 1}
+		c := &Client{AllowPrivate: true, MaxBytes: 1000, Tries: 1}
 		if path == "/slow" {
 			c.Timeout = 50 * time.Millisecond
 		}
@@ -196,7 +196,7 @@ var failures = []struct {
 	{"headers too long", siteReply{Header: []string{"X: " + strings.Repeat("x", 1<<16)}}, nil,
 		"failure", ReasonLimit, "", "the headers have more than 65536 bytes"},
 	{"announced too long", siteReply{Header: []string{"Content-Length: 99999999"}}, nil, "failure", ReasonLimit, "", "more than 16777216 bytes"},
-	{"too long", siteReply{Body: "0123456789"}, func(c *Client, _ *http.Request) { c.Limits.Bytes = 5 }, "body", ReasonLimit, "", "more than 5 bytes"},
+	{"too long", siteReply{Body: "0123456789"}, func(c *Client, _ *http.Request) { c.MaxBytes = 5 }, "body", ReasonLimit, "", "more than 5 bytes"},
 	{"bomb", siteReply{Header: []string{"Content-Encoding: gzip"}, Body: gzipped(strings.Repeat("x", 3<<20))}, nil,
 		"body", ReasonLimit, "", "it decompresses to more than 200 times its size"},
 	{"no answer", siteReply{}, func(c *Client, _ *http.Request) { c.Transport = stuck }, "failure", ReasonNetwork, "timeout: ", "headers took longer than 20s"},

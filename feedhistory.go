@@ -55,11 +55,11 @@
 // # Safety
 //
 // The worst a hostile feed can achieve is to be refused. Everything the library derives
-// from a document is in proportion to the document's size (see [Limits]): an entry in
+// from a document is in proportion to the document's size (see [Parser]): an entry in
 // breach of this rule is left out and reported as a gap. The library makes only http
 // and https requests, and none to a private or loopback address unless
 // Client.AllowPrivate is set. It follows redirects by its own rules, sends credentials
-// only to their origin, limits everything ([Limits], [Budget], Client.Timeout), and detects
+// only to their origin, limits everything ([Parser], [Budget], Client.Timeout), and detects
 // loops however they are disguised. It never expands XML entities, and passes no
 // document to gofeed's parser.
 //
@@ -92,7 +92,6 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/iri"
-	"github.com/feedhistory/feedhistory/internal/markup"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -193,7 +192,7 @@ type Document struct {
 	scope   *xmlscan.Scope // the scope of both kinds of elements
 	version string         // of the format
 	damage  *damage        // the losses mending may not have restored; nil if none
-	gaps    []*Gap         // the entries left out because they exceed Limits
+	gaps    []*Gap         // the entries left out because they exceed a limit
 }
 
 // Text returns the document decoded to UTF-8, with the entities it declares itself
@@ -448,18 +447,6 @@ func (e *Entry) Digest() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Digest returns a digest of the set of the document's entries, which should not change
-// in an archive (5005#9). Its links may change.
-func (d *Document) Digest() string {
-	ids := make([]string, len(d.Entries))
-	for i, e := range d.Entries {
-		ids[i] = e.Digest() + " " + e.ID
-	}
-	slices.Sort(ids)
-	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(ids), "\n")))
-	return hex.EncodeToString(sum[:16])
-}
-
 // A Schedule is when a feed asks to be polled, by RSS's ttl, skipHours and skipDays,
 // and the syndication module's updatePeriod and updateFrequency. The zero value means
 // the feed does not say.
@@ -542,48 +529,20 @@ func ParseURL(ref string) (*url.URL, error) {
 	return u, err
 }
 
-// IsOfComments reports whether the link of a web page seems to lead to a feed of comments
-// rather than of articles, by its title and address.
-func (l Link) IsOfComments() bool { return markup.IsOfComments(l.Title, l.Href) }
-
-// Limits bound the cost of reading one document. A zero field means its default, which
-// real feeds do not reach. A negative one is an error.
-//
-// A document beyond a limit is refused with a *ParseError. Other limits are constants: 200
-// times its compressed size, beyond the first MiB; 256 nested elements, 256 attributes of
-// one element, and 256 namespaces at one place; 1,000,000 elements; 64 links in the head
-// section; 4 KiB for an id, and 8 KiB for a link's target. Three limits concern a single
-// entry, which is then left out and becomes a Gap (see [Document.Missing]): the length of
-// its id, 4,096 links, and its inheritance.
-//
-// A document has its namespaces, xml:base and xml:lang once, but each entry needs a copy,
-// and each relative reference needs the base. An entry may
-// take 16 times its own length plus 1 KiB of them; no honest entry comes near this. So
-// everything derived from a document of n bytes (its links, texts and XML, and the
-// document in another format) has at most 80 times n bytes, plus 4 KiB for each entry.
-// Only 64 KiB of a head section are kept, because every document of a republished feed
-// repeats it.
-type Limits struct {
-	Bytes   int64 // Bytes is the size of a document, decompressed and decoded; the default is 16 MiB.
-	Entries int   // Entries is the number of entries of a document; the default is 50,000.
-}
-
 // limits are all limits of reading a document.
 type limits struct {
-	Limits
-	headLinks, id, url int
-	xml                xmlscan.Limits
+	bytes                       int64
+	entries, headLinks, id, url int
+	xml                         xmlscan.Limits
 }
 
 // limits returns the limits of the documents p reads.
 func (p Parser) limits() limits {
-	l := limits{Limits: p.Limits, headLinks: 64, id: 4 << 10, url: fetch.MaxURL}
-	bytes, entries := int64(fetch.DefaultBytes), 50_000
+	l := limits{fetch.DefaultBytes, 50_000, 64, 4 << 10, fetch.MaxURL, xmlscan.Limits{}}
 	if p.Trusted {
-		bytes, entries = math.MaxInt64-1, math.MaxInt
-		l = limits{p.Limits, math.MaxInt, math.MaxInt, math.MaxInt, xmlscan.Unlimited()}
+		l = limits{math.MaxInt64 - 1, math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt, xmlscan.Unlimited()}
 	}
-	l.Bytes, l.Entries = cmp.Or(l.Bytes, bytes), cmp.Or(l.Entries, entries)
+	l.bytes = cmp.Or(p.MaxBytes, l.bytes)
 	return l
 }
 
@@ -601,8 +560,4 @@ func checkNumbers(of string, numbers []number) error {
 		}
 	}
 	return nil
-}
-
-func (l Limits) numbers() []number {
-	return []number{{"Limits.Bytes", l.Bytes}, {"Limits.Entries", int64(l.Entries)}}
 }

@@ -21,6 +21,7 @@ const (
 	relNextArchive = "next-archive"
 	relPrevArchive = "prev-archive"
 	relPrevious    = "previous"
+	relReplies     = "replies"
 	relSelf        = "self"
 )
 
@@ -160,7 +161,7 @@ func relation(value string) (rel string, lenient bool) {
 func known(rel string) bool {
 	switch rel {
 	case relAlternate, relCurrent, relEnclosure, relFirst, relHub, relLast, relNext,
-		relNextArchive, relPrevArchive, relPrevious, relSelf, "edit", "related", "replies", "via":
+		relNextArchive, relPrevArchive, relPrevious, relReplies, relSelf, "edit", "related", "via":
 		return true
 	}
 	return false

@@ -17,8 +17,24 @@ import (
 )
 
 // A Parser reads feed documents. Its zero value is ready to use.
+//
+// A document beyond a limit is refused with a *ParseError. Real feeds do not reach the
+// limits: MaxBytes and 200 times its compressed size, beyond the first MiB; 50,000 entries;
+// 256 nested elements, 256 attributes of one element, and 256 namespaces at one place;
+// 1,000,000 elements; 64 links in the head section; 4 KiB for an id, and 8 KiB for a link's
+// target. Three limits concern a single entry, which is then left out and becomes a Gap (see
+// [Document.Missing]): the length of its id, 4,096 links, and its inheritance.
+//
+// A document has its namespaces, xml:base and xml:lang once, but each entry needs a copy,
+// and each relative reference needs the base. An entry may take 16 times its own length plus
+// 1 KiB of them; no honest entry comes near this. So everything derived from a document of n
+// bytes (its links, texts and XML, and the document in another format) has at most 80 times n
+// bytes, plus 4 KiB for each entry. Only 64 KiB of a head section are kept, because every
+// document of a republished feed repeats it.
 type Parser struct {
-	Limits Limits // Limits bound the cost of reading the document; zero means the defaults.
+	// MaxBytes is the maximum size of a document, decompressed and decoded; zero means 16
+	// MiB. A negative one is an error.
+	MaxBytes int64
 
 	// Header is the header of the HTTP response; nil means there is none. It contributes
 	// the charset of Content-Type, which takes precedence over the XML declaration's if
@@ -27,8 +43,8 @@ type Parser struct {
 	// of another one leads to a Note.
 	Header http.Header
 
-	// Trusted lifts all limits that Limits does not set, for a document the program has
-	// written itself or read before.
+	// Trusted lifts all limits but a MaxBytes that is not zero, for a document the program
+	// has written itself or read before.
 	Trusted bool
 
 	// Strict makes the parser stop where XML or JSON is not well-formed, except at
@@ -47,13 +63,13 @@ func Parse(r io.Reader, base string) (*Document, error) { return Parser{}.Parse(
 
 // Parse is like the function Parse, with p's settings.
 func (p Parser) Parse(r io.Reader, base string) (*Document, error) {
-	if min(p.Limits.Bytes, int64(p.Limits.Entries)) < 0 {
-		return nil, checkNumbers("Parser", p.Limits.numbers())
+	if err := checkNumbers("Parser", []number{{"MaxBytes", p.MaxBytes}}); err != nil {
+		return nil, err
 	}
 	if r == nil {
 		return nil, errors.New("feedhistory: Parse: the io.Reader is nil")
 	}
-	limit := p.limits().Bytes
+	limit := p.limits().bytes
 	text, err := read(r, limit)
 	if err != nil {
 		return nil, err
@@ -246,7 +262,7 @@ func (r *documentReader) entry(odd bool) {
 	case r.headOnly:
 		r.Stop()
 	case r.list.full():
-		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d entries", r.limits.Entries))
+		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d entries", r.limits.entries))
 	default:
 		r.entries.read(r.entries.begin(r.scopes[r.Depth()-1], odd))
 	}
@@ -573,8 +589,8 @@ func (r *documentReader) tombstone() {
 		r.note("deleted-entry-without-ref", "at:deleted-entry does not say which entry was deleted", offset)
 		return
 	}
-	if len(r.doc.Deleted) >= r.limits.Entries {
-		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d deleted entries", r.limits.Entries))
+	if len(r.doc.Deleted) >= r.limits.entries {
+		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d deleted entries", r.limits.entries))
 		return
 	}
 	r.doc.Deleted = append(r.doc.Deleted, Tombstone{Ref: ref, When: r.parseTime(when, offset)})

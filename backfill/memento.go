@@ -81,11 +81,11 @@ func (m Memento) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhisto
 // An archive is a web archive in use.
 type archive struct {
 	Memento
-	ctx    context.Context
-	http   *feedhistory.Client
-	limits feedhistory.Limits
-	yield  func(*feedhistory.Document, error) bool
-	task   *task
+	ctx   context.Context
+	http  *feedhistory.Client
+	most  int64 // bytes of a document
+	yield func(*feedhistory.Document, error) bool
+	task  *task
 
 	original  string // the URL of the feed
 	snapshots []snapshot
@@ -102,7 +102,7 @@ type archive struct {
 func newArchive(m Memento, ctx context.Context, c *feedhistory.Client) *archive {
 	http, _ := settings.Cloned(c)
 	http.Pace, http.PerHost = max(c.Pace, cmp.Or(m.Pace, time.Second)), 1
-	return &archive{Memento: m, ctx: ctx, tried: map[int]bool{}, limits: c.Limits, http: http}
+	return &archive{Memento: m, ctx: ctx, tried: map[int]bool{}, most: c.MaxBytes, http: http}
 }
 
 // maxLists is the maximum number of lists in a TimeMap.
@@ -359,7 +359,7 @@ func (a *archive) snapshot(s snapshot) (*feedhistory.Document, error) {
 		text = restore(text, s.URL)
 	}
 	// The Link fields and the dates of the archive's answer are not the feed's.
-	p := feedhistory.Parser{Limits: a.limits, Header: http.Header{
+	p := feedhistory.Parser{MaxBytes: a.most, Header: http.Header{
 		"Content-Type":  {cmp.Or(resp.Header.Get("X-Archive-Orig-Content-Type"), resp.Header.Get("Content-Type"))},
 		"Last-Modified": {s.Time.UTC().Format(http.TimeFormat)},
 	}}

@@ -170,7 +170,7 @@ func (w *rangeWalker) ask(span timeRange) (*rangeAnswer, error) {
 	a := &rangeAnswer{span: span, whole: resp.StatusCode == http.StatusOK}
 	date, _ := http.ParseTime(resp.Header.Get("Date"))
 	if err == nil {
-		a.doc, err = feedhistory.Parser{Limits: w.client.Limits, Header: resp.Header}.Parse(bytes.NewReader(text), resp.Request.URL.String())
+		a.doc, err = feedhistory.Parser{MaxBytes: w.client.MaxBytes, Header: resp.Header}.Parse(bytes.NewReader(text), resp.Request.URL.String())
 	}
 	if err != nil {
 		return nil, w.refused(span, err)

@@ -356,8 +356,7 @@ func TestMisuse(t *testing.T) {
 	require.Len(t, compose.Pages(nil, make([]*Entry, 3), -5, func(int) string { return "" }), 3)
 
 	const n = math.MinInt
-	none := Limits{Bytes: n, Entries: n}
-	_, err := Parser{Limits: none}.Parse(strings.NewReader(`<feed xmlns="`+feedxml.Atom+`"><link href="http://example.org/"/><entry><id>1</id></entry></feed>`), "")
+	_, err := Parser{MaxBytes: n}.Parse(strings.NewReader(`<feed xmlns="`+feedxml.Atom+`"><link href="http://example.org/"/><entry><id>1</id></entry></feed>`), "")
 	require.ErrorContains(t, err, "is negative")
 
 	require.Empty(t, (&Entry{}).Title())

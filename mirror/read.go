@@ -2,6 +2,8 @@ package mirror
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -166,7 +168,7 @@ func (p *poll) older(doc *feedhistory.Document) error {
 	requested := doc.Response.Requested
 	known := p.documents.get(requested)
 	rank := rankOf(doc, p.neighbour(requested, known))
-	if known != nil && known.Digest == doc.Digest() {
+	if known != nil && known.Digest == digestOf(doc) {
 		rank = known.Rank // it is as recent as it was
 	}
 	p.chain.rank = rank
@@ -305,11 +307,23 @@ func (p *poll) meetArchive(m *mergeResult, d, known *DocumentRecord) {
 	}
 }
 
+// digestOf returns a digest of the set of a document's entries, which should not change in
+// an archive (5005#9). Its links may change.
+func digestOf(doc *feedhistory.Document) string {
+	ids := make([]string, len(doc.Entries))
+	for i, e := range doc.Entries {
+		ids[i] = e.Digest() + " " + e.ID
+	}
+	slices.Sort(ids)
+	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(ids), "\n")))
+	return hex.EncodeToString(sum[:16])
+}
+
 // newDocument returns the mirror's record of an archive document.
 func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *DocumentRecord {
 	d := &DocumentRecord{
 		URL: doc.Response.Requested, Known: doc.Known(), Rank: rank, Names: []string{doc.Response.Requested},
-		First: p.feed.Polls, Last: p.feed.Polls, Read: p.now, Entries: len(doc.Entries), Digest: doc.Digest(),
+		First: p.feed.Polls, Last: p.feed.Polls, Read: p.now, Entries: len(doc.Entries), Digest: digestOf(doc),
 	}
 	d.Known.Kind = feedhistory.Archived
 	d.Known.Older, _ = olderOf(doc, feedhistory.Archived)

@@ -473,7 +473,7 @@ func parseHead(text string) (*feedhistory.Document, error) {
 	if !strings.HasPrefix(start, "<") && !strings.HasPrefix(start, "{") {
 		return nil, nil
 	}
-	return feedhistory.Parser{Trusted: true, Limits: feedhistory.Limits{Bytes: maxDocument}}.Parse(strings.NewReader(text), "")
+	return feedhistory.Parser{Trusted: true, MaxBytes: maxDocument}.Parse(strings.NewReader(text), "")
 }
 
 // mediaType returns the media type of a format. XML declares its encoding itself, and a

@@ -519,7 +519,7 @@ func (c *publishCommand) loadHistory(w *command.World) (*input, error) {
 // fromHistory returns a history as an input. The head declares the known gaps.
 func fromHistory(h *feedhistory.History) *input {
 	head := *h.Head
-	head.Coverage = h.Coverage()
+	head.Coverage = compose.History(h).Coverage
 	return &input{
 		entries: h.Entries, deleted: h.Deleted, head: &head, shown: publish.ShownIn(h),
 		whole:   h.Verdict() == feedhistory.Whole,

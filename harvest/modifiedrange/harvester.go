@@ -431,7 +431,7 @@ func (r *run) ask() (*answer, error) {
 		return nil, r.damaged(nil, nil, cut)
 	}
 	status, header := resp.StatusCode, resp.Header
-	doc, err := feedhistory.Parser{Limits: r.http.Limits, Header: header}.Parse(bytes.NewReader(text), resp.Request.URL.String())
+	doc, err := feedhistory.Parser{MaxBytes: r.http.MaxBytes, Header: header}.Parse(bytes.NewReader(text), resp.Request.URL.String())
 	if err = cmp.Or(cut, err); err != nil {
 		return nil, r.damaged(doc, header, err)
 	}

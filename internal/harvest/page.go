@@ -25,11 +25,11 @@ import (
 )
 
 // Fetcher returns a fetcher with the settings of a Client, for pages of up to
-// most bytes, because the limits of a Client are for documents. When it is no
+// most bytes, because the limit of a Client is for documents. When it is no
 // longer needed, done closes its connections.
 func Fetcher(c *feedhistory.Client, most int64) (f *feedhistory.Client, done func()) {
 	f, done = settings.Cloned(c)
-	f.Limits.Bytes = most
+	f.MaxBytes = most
 	return f, done
 }
 

@@ -60,7 +60,7 @@ func Cloned(c *feedhistory.Client) (clone *feedhistory.Client, done func()) {
 }
 
 // Get makes a request with c. The error of a failed one is that of [feedhistory.Client.Get],
-// and so is the error of the body, whose length is limited by c's Limits.
+// and so is the error of the body, whose length is limited by c's MaxBytes.
 func Get(ctx context.Context, c *feedhistory.Client, method, address string, header http.Header) (*http.Response, error) {
 	u, err := iri.ParseLeniently(address)
 	if err != nil {
@@ -77,7 +77,7 @@ func Get(ctx context.Context, c *feedhistory.Client, method, address string, hea
 		resp.Body.Close()
 		return nil, feedhistory.NewFetchError(resp)
 	}
-	most := cmp.Or(c.Limits.Bytes, fetch.DefaultBytes)
+	most := cmp.Or(c.MaxBytes, fetch.DefaultBytes)
 	limited := &limitedBody{resp.Body, http.MaxBytesReader(nil, resp.Body, most), resp.Request.URL.String()}
 	if resp.Body = limited; resp.ContentLength > most && method != http.MethodHead {
 		return nil, errors.Join(limited.tooLarge(&http.MaxBytesError{Limit: most}), limited.Close())

@@ -157,7 +157,7 @@ func (f *NetworkFlags) Client(stderr io.Writer) *feedhistory.Client {
 	c := &feedhistory.Client{
 		UserAgent: f.UserAgent, Pace: f.Pace, AllowPrivate: f.AllowPrivate, NoGuess: f.NoGuess,
 		Proxy: f.proxy, RootCAs: f.roots,
-		Limits: feedhistory.Limits{Bytes: int64(f.MaxDocumentBytes)},
+		MaxBytes: int64(f.MaxDocumentBytes),
 	}
 	if !f.Verbose && terminal.IsTerminal(stderr) {
 		c.Logger = slog.New(f.Traffic())

@@ -225,7 +225,7 @@ func (w *World) Document(arg, base string) (*feedhistory.Document, error) {
 		return nil, err
 	}
 	defer in.Close()
-	return feedhistory.Parser{Limits: w.Client(w.Stderr).Limits}.Parse(in, base)
+	return feedhistory.Parser{MaxBytes: w.Client(w.Stderr).MaxBytes}.Parse(in, base)
 }
 
 // Open opens a file or standard input for a verb that also accepts URLs.
@@ -395,7 +395,7 @@ func OtherFeed(feed feedhistory.Link) string {
 	switch {
 	case title != "":
 		text += fmt.Sprintf(" (%s)", title)
-	case feed.IsOfComments():
+	case feed.Rel == "replies":
 		text += " (comments)"
 	}
 	return text

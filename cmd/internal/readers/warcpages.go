@@ -174,7 +174,7 @@ func (p *savedPages) head(feed string) *feedhistory.Document {
 // posts takes the posts among the pages of each feed's site.
 func (p *savedPages) posts(ctx context.Context, yield func(Item) error) error {
 	client := &feedhistory.Client{
-		Transport: p, AllowPrivate: true, Tries: 1, Limits: feedhistory.Limits{Bytes: mostSaved},
+		Transport: p, AllowPrivate: true, Tries: 1, MaxBytes: mostSaved,
 		Budget: feedhistory.Budget{Documents: math.MaxInt32, Bytes: math.MaxInt64},
 	}
 	defer client.CloseIdle()

@@ -293,7 +293,8 @@ func (a *adder) discover(ctx context.Context, page *mirror.Feed) error {
 			feeds = append(feeds, link)
 		}
 	}
-	if articles := slices.DeleteFunc(slices.Clone(feeds), feedhistory.Link.IsOfComments); len(articles) == 1 {
+	isOfComments := func(l feedhistory.Link) bool { return l.Rel == "replies" }
+	if articles := slices.DeleteFunc(slices.Clone(feeds), isOfComments); len(articles) == 1 {
 		feeds = articles // hardly anybody means the comments
 	}
 	if len(feeds) != 1 {
