@@ -69,7 +69,7 @@ func (h *History) Verdict() Verdict {
 // so far, which then has a gap, and the readable part of the failed document. The
 // history is nil if there was neither a document nor a gap, and its Head is nil if
 // there was no document. If docs ends before its walk, the history has a gap for the
-// rest, which matches ErrUnread. Of documents without a walk, which [Parse] or Client.Get
+// rest, with ReasonInterrupted. Of documents without a walk, which [Parse] or Client.Get
 // has read, it has such a gap for each link to an older document, or to the beginning of
 // the feed, that is not among them.
 func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
@@ -85,9 +85,9 @@ func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
 	return m.History()
 }
 
-// ErrUnread is the Err of the Gap for the rest of a walk, if the documents merged do
+// errUnread is the Err of the Gap for the rest of a walk, if the documents merged do
 // not reach its end.
-var ErrUnread = errors.New("the rest of the feed has not been read")
+var errUnread = errors.New("the rest of the feed has not been read")
 
 // A Merger is Merge with one document at a time, for a reader that shows entries during
 // a walk. Its zero value is ready to use. It keeps the entries and tombstones of the
@@ -146,7 +146,7 @@ func (m *Merger) Add(doc *Document, err error) bool {
 }
 
 // History returns the history of the documents added so far, and the error Merge would
-// return. Until the walk is at its end, a Gap matching ErrUnread covers the rest,
+// return. Until the walk is at its end, a Gap with ReasonInterrupted covers the rest,
 // so the verdict is Partial.
 func (m *Merger) History() (*History, error) {
 	if m.err == nil && m.h.Head == nil && m.unchanged == nil {
@@ -235,7 +235,7 @@ func (m *Merger) follow(doc *Document, first bool) {
 func (m *Merger) unread() (gaps []*Gap) {
 	for _, url := range slices.Sorted(maps.Keys(m.links)) {
 		if url == "" || !m.read[url] {
-			gaps = append(gaps, &Gap{URL: cmp.Or(url, m.links[url]), From: m.links[url], Reason: ReasonInterrupted, Err: ErrUnread, Found: time.Now()})
+			gaps = append(gaps, &Gap{URL: cmp.Or(url, m.links[url]), From: m.links[url], Reason: ReasonInterrupted, Err: errUnread, Found: time.Now()})
 		}
 	}
 	return gaps
@@ -315,7 +315,7 @@ func (m *Merger) history() *History {
 	h := m.h
 	h.Entries, h.Gaps = slices.Clone(m.entries), slices.Clone(m.h.Gaps)
 	if m.err == nil && m.last != nil && !m.last.place.isLast() {
-		h.Gaps = append(h.Gaps, m.rest(ErrUnread))
+		h.Gaps = append(h.Gaps, m.rest(errUnread))
 	}
 	h.Gaps = append(h.Gaps, m.unread()...)
 	if len(m.deleted) == 0 {

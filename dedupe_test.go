@@ -602,7 +602,7 @@ func leave(t *testing.T, site string, n int) (h *History, items int) {
 
 func isUnread(h *History) bool {
 	for _, g := range h.Gaps {
-		if errors.Is(g, ErrUnread) {
+		if errors.Is(g, errUnread) {
 			return true
 		}
 	}
@@ -659,7 +659,7 @@ func TestMergeWithoutAWalk(t *testing.T) {
 			require.NoError(t, err, name)
 			var unread []string
 			for _, g := range h.Gaps {
-				require.ErrorIs(t, g, ErrUnread, name)
+				require.ErrorIs(t, g, errUnread, name)
 				unread = append(unread, strings.TrimPrefix(g.URL, "http://a.example"))
 			}
 			require.Equal(t, test.unread, unread, name)

@@ -352,11 +352,11 @@ func (w *Walk) Documents() iter.Seq2[*feedhistory.Document, error] {
 func (w *Walk) Probe() Probe { return w.probe() }
 
 // Recovery returns the outcome of the walk, given the merged history of its documents. If
-// you have left the walk before its end, the history gets a gap matching
-// feedhistory.ErrUnread.
+// you have left the walk before its end, the history has a gap with
+// feedhistory.ReasonInterrupted.
 func (w *Walk) Recovery(h *feedhistory.History) *Recovery {
-	if w.left && !slices.ContainsFunc(h.Gaps, func(g *feedhistory.Gap) bool { return errors.Is(g, feedhistory.ErrUnread) }) {
-		h.Gaps = append(h.Gaps, newGap(w.url, "", feedhistory.ReasonInterrupted, feedhistory.ErrUnread))
+	if w.left && !slices.ContainsFunc(h.Gaps, func(g *feedhistory.Gap) bool { return g.Reason == feedhistory.ReasonInterrupted }) {
+		h.Gaps = append(h.Gaps, newGap(w.url, "", feedhistory.ReasonInterrupted, errors.New("the rest of the feed has not been read")))
 	}
 	p := w.probe()
 	return &Recovery{

@@ -172,7 +172,8 @@ func TestInterrupted(t *testing.T) {
 	require.NoError(t, err)
 	r = w.Recovery(h)
 	require.Equal(t, feedhistory.Partial, r.Verdict(), "there may be more")
-	require.ErrorIs(t, r.History.Gaps[0], feedhistory.ErrUnread)
+	require.Equal(t, feedhistory.ReasonInterrupted, r.History.Gaps[0].Reason)
+	require.ErrorContains(t, r.History.Gaps[0], "has not been read")
 	n, merger = 0, feedhistory.Merger{}
 	for doc, err := range w.Documents() { // again
 		merger.Add(doc, err)
