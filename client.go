@@ -61,11 +61,10 @@ type Client struct {
 	// RootCAs are the certificate authorities to trust; nil means the system's.
 	RootCAs *x509.CertPool
 
-	// Transport makes the requests; nil means a safe transport of this package. Another
-	// one must itself refuse addresses that are not public and limit
-	// connecting: Proxy, RootCAs, AllowPrivate and the timeouts of connecting have no effect
-	// then, and the limits on headers and decompression only as far as it leaves headers
-	// and bodies as received.
+	// Transport makes the requests; nil means a safe transport of this package. Another one
+	// must itself refuse private addresses and limit connecting: Proxy, RootCAs, AllowPrivate
+	// and the timeouts of connecting have no effect then, and the limits on headers and
+	// decompression only as far as it leaves headers and bodies as received.
 	Transport http.RoundTripper
 
 	// Wrap returns a transport around the given one, for metrics, tracing or a cache;
@@ -193,7 +192,7 @@ func (c *Client) setUp() {
 	if c.shared == nil {
 		c.shared = new(fetch.Shared)
 	}
-	c.invalid = checkNumbers("Client", c.numbers())
+	c.invalid = c.check()
 	patience := min(cmp.Or(c.Timeout, 20*time.Second), math.MaxInt64/4)
 	c.fetcher = fetch.Client{
 		Proxy: c.Proxy, RootCAs: c.RootCAs, Transport: c.Transport, Wrap: c.Wrap, UserAgent: cmp.Or(c.UserAgent, userAgent), Pace: c.Pace, PerHost: c.PerHost,
@@ -352,13 +351,20 @@ func notFeed(err error, text, base string, header http.Header) error {
 	return parse
 }
 
-// numbers returns the numbers that must not be negative.
-func (c *Client) numbers() []number {
-	b := c.Budget
-	return []number{
+// check returns an error if a number is negative, and must not be.
+func (c *Client) check() error {
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{
 		{"Pace", int64(c.Pace)}, {"PerHost", int64(c.PerHost)}, {"Timeout", int64(c.Timeout)}, {"Tries", int64(c.Tries)},
-		{"Budget.Documents", int64(b.Documents)}, {"Budget.Bytes", b.Bytes}, {"MaxBytes", c.MaxBytes},
+		{"Budget.Documents", int64(c.Budget.Documents)}, {"Budget.Bytes", c.Budget.Bytes}, {"MaxBytes", c.MaxBytes},
+	} {
+		if n.value < 0 {
+			return fmt.Errorf("feedhistory: Client.%s is negative", n.name)
+		}
 	}
+	return nil
 }
 
 // A Credential is a secret for one origin. A Client sends it there and nowhere
@@ -385,7 +391,7 @@ func (c Credential) Format(f fmt.State, _ rune) {
 	}
 }
 
-// MarshalText returns the text that Format prints, for logs and JSON: a credential is not
+// MarshalText returns the text Format prints, for logs and JSON: a credential is not
 // stored this way.
 func (c Credential) MarshalText() ([]byte, error) { return fmt.Append(nil, c), nil }
 

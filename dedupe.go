@@ -89,7 +89,7 @@ func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
 // not reach its end.
 var errUnread = errors.New("the rest of the feed has not been read")
 
-// A Merger is Merge with one document at a time, for a reader that shows entries during
+// A Merger is Merge with one document at a time, for a reader showing entries during
 // a walk. Its zero value is ready to use. It keeps the entries and tombstones of the
 // documents: set them to nil before Add for the Kind, the Gaps and the Verdict alone.
 type Merger struct {

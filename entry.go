@@ -236,7 +236,7 @@ func (e *Entry) XML() []byte {
 
 // Signed returns the entry with the authors of its feed, if it is an entry of Atom or of a
 // JSON Feed without authors (RFC 4287 §4.2.1). An entry needs them outside its document. If
-// its fields were set since it was read, it is the Atom entry that XML returns.
+// its fields were set since it was read, it is the Atom entry XML returns.
 func (e *Entry) Signed() *Entry {
 	if made, err := e.current(); err == nil && made != e {
 		return made

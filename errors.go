@@ -354,7 +354,7 @@ type ParseError struct {
 	Offset int    // in the document as decoded to UTF-8, in bytes
 	Line   int    // counted from 1; 0 if there is no place
 	Column int    // counted from 1, in characters
-	Err    error  // in detail; in particular ErrWebPage, or an *http.MaxBytesError if the document is longer than MaxBytes
+	Err    error  // in detail; in particular ErrWebPage, or an *http.MaxBytesError for more than MaxBytes
 
 	// Feeds are the feeds a Client has found instead of one, with ReasonNotFeed: the links
 	// of a web page with rel="alternate" and the media type of a feed, resolved. Their Rel
@@ -634,8 +634,9 @@ func (d *Document) mendedDamage(feed Kind) *ParseError {
 }
 
 // Missing returns the gaps within a document read to its end, as part of a feed of the
-// given kind: the entries left out because they exceed a limit of [Parser], and possible losses because
-// it is not well-formed. Walk yields them after the document. These may be lost:
+// given kind: the entries left out because they exceed a limit of [Parser], and possible
+// losses because it is not well-formed. Walk yields them after the document. These may be
+// lost:
 //
 //   - entries, if there are some after the end of the root element;
 //   - the link to an older document, if there is none, and something outside the

@@ -68,8 +68,8 @@
 // A publisher sees a User-Agent with a URL, conditional requests, at most four requests
 // at a time (Client.PerHost), and pauses between them if Client.Pace is set. Where the
 // names of archives or pages can be told in advance, up to four requests of a walk may be
-// for documents that do not exist, or be made twice; Client.NoGuess and Pace prevent this. The library obeys
-// Retry-After, and sends neither cookies nor a Referer.
+// for missing documents, or be made twice; Client.NoGuess and Pace prevent this. The library
+// obeys Retry-After, and sends neither cookies nor a Referer.
 //
 // In comments, 5005#20 is duty 20 of RFC 5005; RFC5005.md lists the duties.
 //
@@ -544,20 +544,4 @@ func (p Parser) limits() limits {
 	}
 	l.bytes = cmp.Or(p.MaxBytes, l.bytes)
 	return l
-}
-
-// A number is a setting, with its name.
-type number struct {
-	name  string
-	value int64
-}
-
-// checkNumbers returns an error if a number of the settings is negative.
-func checkNumbers(of string, numbers []number) error {
-	for _, n := range numbers {
-		if n.value < 0 {
-			return fmt.Errorf("feedhistory: %s.%s is negative", of, n.name)
-		}
-	}
-	return nil
 }

@@ -43,7 +43,7 @@ type Parser struct {
 	// of another one leads to a Note.
 	Header http.Header
 
-	// Trusted lifts all limits but a MaxBytes that is not zero, for a document the program
+	// Trusted lifts all limits but a MaxBytes other than zero, for a document the program
 	// has written itself or read before.
 	Trusted bool
 
@@ -63,8 +63,8 @@ func Parse(r io.Reader, base string) (*Document, error) { return Parser{}.Parse(
 
 // Parse is like the function Parse, with p's settings.
 func (p Parser) Parse(r io.Reader, base string) (*Document, error) {
-	if err := checkNumbers("Parser", []number{{"MaxBytes", p.MaxBytes}}); err != nil {
-		return nil, err
+	if p.MaxBytes < 0 {
+		return nil, errors.New("feedhistory: Parser.MaxBytes is negative")
 	}
 	if r == nil {
 		return nil, errors.New("feedhistory: Parse: the io.Reader is nil")
@@ -686,7 +686,7 @@ func (d *Document) Elements() feedxml.Head {
 	}
 }
 
-// Head returns a document that describes the same feed: the head section without entries,
+// Head returns a document describing the same feed: the head section without entries,
 // deletions, notes and response, and without the links and marks of its part in a history.
 func (d *Document) Head() *Document {
 	head := d.headOnly()

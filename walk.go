@@ -35,7 +35,7 @@ import (
 // If the first document fails, Walk yields the error with the readable part of the
 // document, and ends, as it does when the context ends. For a missing later document,
 // Walk yields a nil document and a *Gap, and continues if it can follow the chain
-// beyond. After a document with Damage comes a *Gap whose URL and From are both the
+// beyond. After a damaged document comes a *Gap whose URL and From are both the
 // document's.
 //
 // Walk remembers nothing between calls. The Walk of package mirror reads only what is new,
@@ -816,7 +816,7 @@ func (w *walk) isAhead(d *Document) bool {
 	})
 }
 
-// contradiction reports a link that contradicts the marks of its document.
+// contradiction reports a link contradicting the marks of its document.
 func (w *walk) contradiction(at lead) {
 	if w.reported == at.root {
 		return
