@@ -233,8 +233,7 @@ func (k *keepRun) recount() (same bool, err error) {
 	_, err = k.m.Merge(k.ctx, k.feed.URL, mirror.Source{
 		Name: k.mark.Method, Adds: true,
 		Documents: func(func(*feedhistory.Document, error) bool) {},
-		End:       func() (json.RawMessage, bool) { return k.mark.json(), k.feed.Ledger.Proven() },
-		AsOf:      func() time.Time { return k.feed.AsOf },
+		End:       func() (json.RawMessage, bool, time.Time) { return k.mark.json(), k.feed.Ledger.Proven(), k.feed.AsOf },
 	})
 	return true, err
 }
@@ -288,16 +287,15 @@ func (k *keepRun) walk() (*mirror.Report, error) {
 				yield(&feedhistory.Document{URL: k.mark.Counter, Response: feedhistory.Response{Requested: k.mark.Counter}}, nil)
 			}
 		},
-		End: func() (json.RawMessage, bool) {
+		End: func() (json.RawMessage, bool, time.Time) {
 			if firstErr != nil {
-				return nil, false
+				return nil, false, time.Time{}
 			}
 			k.learn()
 			k.mark.Total, k.mark.Done = k.task.total, k.mark.Method == None || k.task.state == ended
 			k.mark.Soon = k.task.soon && !k.mark.Soon // only once
-			return k.note(), k.mark.Proven
+			return k.note(), k.mark.Proven, cmp.Or(k.task.proven, time.Now())
 		},
-		AsOf: func() time.Time { return cmp.Or(k.task.proven, time.Now()) },
 	})
 }
 

@@ -2,7 +2,7 @@ package mirror_test
 
 import (
 	"bytes"
-	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,16 +11,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// lines exports all feeds of a store.
+const endLine = `{"type":"end"}` + "\n"
+
+// lines exports all feeds of a store, and returns the lines without the last, which ends them.
 func lines(t *testing.T, store mirror.Store) string {
 	t.Helper()
 	var out bytes.Buffer
-	require.NoError(t, (&mirror.Export{Store: store}).Feeds(t.Context(), &out, store.Feeds(t.Context(), mirror.FeedQuery{})))
-	return out.String()
+	require.NoError(t, mirror.Export(t.Context(), &out, store, store.Feeds(t.Context(), mirror.FeedQuery{})))
+	text, ended := strings.CutSuffix(out.String(), endLine)
+	require.True(t, ended)
+	return text
 }
 
 // What the command printed before mirror had an Export is imported, and
@@ -32,8 +37,8 @@ func TestLinesAsBefore(t *testing.T) {
 	for _, file := range append(feedtest.Glob(t, "testdata/raw/*.jsonl"), feedtest.Glob(t, "testdata/raw/earlier/*.jsonl")...) {
 		t.Run(file, func(t *testing.T) {
 			given, store := string(feedtest.ReadFile(t, file)), mirror.NewMemory()
-			in := &mirror.Import{Store: store}
-			require.NoError(t, in.Read(t.Context(), strings.NewReader(given)))
+			in, err := mirror.Import(t.Context(), store, strings.NewReader(given), false)
+			require.NoError(t, err)
 			require.Equal(t, 2, in.Feeds)
 			require.Equal(t, strings.Count(given, `{"type":"entry"`), in.Entries)
 			now := filepath.Join("testdata/raw", filepath.Base(file))
@@ -42,8 +47,8 @@ func TestLinesAsBefore(t *testing.T) {
 			}
 			require.Equal(t, search.ReplaceAllString(string(feedtest.ReadFile(t, now)), ""), escaped.Replace(lines(t, store)))
 
-			again := &mirror.Import{Store: store}
-			require.NoError(t, again.Read(t.Context(), strings.NewReader(given)))
+			again, err := mirror.Import(t.Context(), store, strings.NewReader(given), false)
+			require.NoError(t, err)
 			require.Equal(t, []int{0, 2}, []int{again.Feeds, again.Same})
 		})
 	}
@@ -54,11 +59,11 @@ func TestLinesAsBefore(t *testing.T) {
 func TestLinesEnd(t *testing.T) {
 	for _, file := range feedtest.Glob(t, "testdata/raw/*.jsonl") {
 		text, out := string(feedtest.ReadFile(t, file)), new(strings.Builder)
-		require.NoError(t, new(mirror.Export).End(out))
-		require.Equal(t, "{\"type\":\"end\"}\n", out.String())
+		require.NoError(t, mirror.ExportEnd(out))
+		require.Equal(t, endLine, out.String())
 		for lines, ended := range map[string]bool{text: false, text + out.String(): true, text + out.String() + text: false, out.String(): true, "": false} {
-			in := &mirror.Import{Store: mirror.NewMemory()}
-			require.NoError(t, in.Read(t.Context(), strings.NewReader(lines)))
+			in, err := mirror.Import(t.Context(), mirror.NewMemory(), strings.NewReader(lines), false)
+			require.NoError(t, err)
 			require.Equal(t, ended, in.Ended)
 		}
 	}
@@ -87,8 +92,8 @@ func TestImportIgnoresUnknownLines(t *testing.T) {
 {"feed":"https://example.org/","id":"1"}
 {"type":"end"}
 `
-	in := &mirror.Import{Store: mirror.NewMemory()}
-	require.NoError(t, in.Read(t.Context(), strings.NewReader(text)))
+	in, err := mirror.Import(t.Context(), mirror.NewMemory(), strings.NewReader(text), false)
+	require.NoError(t, err)
 	require.Equal(t, []int{1, 1}, []int{in.Feeds, in.Entries})
 }
 
@@ -100,14 +105,36 @@ func TestImportErrors(t *testing.T) {
 		feed + `{"feed":"https://example.org/","id":"1","mirror":{"state":"erased"}}`: "",
 		`null`: "line 1: no line about its feed precedes this line",
 	} {
-		err := (&mirror.Import{Store: mirror.NewMemory()}).Read(t.Context(), strings.NewReader(text))
+		_, err := mirror.Import(t.Context(), mirror.NewMemory(), strings.NewReader(text), false)
 		if want == "" {
 			require.NoError(t, err)
 			continue
 		}
 		require.ErrorContains(t, err, want)
-		require.ErrorAs(t, err, new(*mirror.LineError))
 	}
-	require.EqualError(t, (&mirror.Import{}).Read(t.Context(), strings.NewReader(feed)), "mirror: Import.Store must be set")
-	require.EqualError(t, (&mirror.Export{}).Feeds(context.Background(), nil, nil), "mirror: Export.Store must be set")
+}
+
+// A feed that is private in the lines alone, such as those of ExportHistory, is private once
+// it is imported, and the same import again finds it there; so is one that was public here.
+func TestImportPrivate(t *testing.T) {
+	var out bytes.Buffer
+	h := &feedhistory.History{Kind: feedhistory.Plain}
+	require.NoError(t, mirror.ExportHistory(&out, "https://example.org/", h, feedhistory.Window, true))
+	public := strings.Replace(out.String(), `"private":true,`, "", 1)
+	require.NotEqual(t, public, out.String())
+	for _, first := range []string{out.String(), public} {
+		store := mirror.NewMemory()
+		for i, text := range []string{first, out.String(), out.String()} {
+			in, err := mirror.Import(t.Context(), store, strings.NewReader(text), false)
+			require.NoError(t, err)
+			require.Equal(t, []int{1 - min(i, 1), min(i, 1)}, []int{in.Feeds, in.Same})
+		}
+		f, err := store.Feed(t.Context(), "https://example.org/")
+		require.NoError(t, err)
+		require.True(t, f.Private)
+		require.EqualValues(t, 1, f.Commits)
+		_, err = mirror.Import(t.Context(), store, strings.NewReader(public), false)
+		require.ErrorIs(t, err, fs.ErrExist)
+		require.EqualError(t, err, "line 1: https://example.org/ is already in the store, and differs")
+	}
 }

@@ -29,12 +29,10 @@ func TestMarksTravel(t *testing.T) {
 	}))
 	carry := func() {
 		var lines bytes.Buffer
-		x := &mirror.Export{Store: from}
-		require.NoError(t, x.Feeds(t.Context(), &lines, from.Feeds(t.Context(), mirror.FeedQuery{})))
-		require.NoError(t, x.End(&lines))
+		require.NoError(t, mirror.Export(t.Context(), &lines, from, from.Feeds(t.Context(), mirror.FeedQuery{})))
 		for _, store := range []mirror.Store{to, struct{ mirror.Store }{mirror.NewMemory()}} {
-			in := &mirror.Import{Store: store}
-			require.NoError(t, in.Read(t.Context(), bytes.NewReader(lines.Bytes())))
+			in, err := mirror.Import(t.Context(), store, bytes.NewReader(lines.Bytes()), false)
+			require.NoError(t, err)
 			require.Equal(t, 1, in.Feeds+in.Same)
 		}
 	}
@@ -57,7 +55,7 @@ func TestMarksErased(t *testing.T) {
 	star := func(m *mirror.Marks) { m.Starred = time.Now() }
 	require.NoError(t, store.Mark(t.Context(), "urn:feed", []string{"urn:feed#0", "urn:feed#1"}, star))
 	var lines bytes.Buffer
-	require.NoError(t, (&mirror.Export{Store: store}).Feeds(t.Context(), &lines, store.Feeds(t.Context(), mirror.FeedQuery{})))
+	require.NoError(t, mirror.Export(t.Context(), &lines, store, store.Feeds(t.Context(), mirror.FeedQuery{})))
 	require.Equal(t, 2, strings.Count(lines.String(), `"type":"marks"`))
 	require.NoError(t, (&mirror.Mirror{Store: store}).Erase(t.Context(), "urn:feed", "urn:feed#0"))
 	left := func() (ids []string) {
@@ -67,7 +65,8 @@ func TestMarksErased(t *testing.T) {
 		return ids
 	}
 	require.Equal(t, []string{"urn:feed#1"}, left())
-	require.NoError(t, (&mirror.Import{Store: store, Replace: true}).Read(t.Context(), bytes.NewReader(lines.Bytes())))
+	_, err := mirror.Import(t.Context(), store, bytes.NewReader(lines.Bytes()), true)
+	require.NoError(t, err)
 	require.Equal(t, []string{"urn:feed#1"}, left())
 }
 

@@ -42,8 +42,7 @@ func (b *brings) source(t *testing.T) mirror.Source {
 			}
 		},
 		Mark: func() json.RawMessage { return json.RawMessage(fmt.Sprint(b.at + 1)) },
-		End:  func() (json.RawMessage, bool) { return json.RawMessage("99"), true },
-		AsOf: func() time.Time { return time.Unix(1, 0) },
+		End:  func() (json.RawMessage, bool, time.Time) { return json.RawMessage("99"), true, time.Unix(1, 0) },
 	}
 }
 
@@ -114,7 +113,7 @@ func TestMergeKeepsGaps(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, changes.Feed.Ledger.Gaps(), 1)
 			src := (&brings{from: test.from, to: 4}).source(t)
-			src.Adds, src.End = test.adds, func() (json.RawMessage, bool) { return nil, test.proven }
+			src.Adds, src.End = test.adds, func() (json.RawMessage, bool, time.Time) { return nil, test.proven, time.Time{} }
 			changes, err = m.Merge(t.Context(), url, src)
 			require.NoError(t, err)
 			require.Len(t, changes.Feed.Ledger.Gaps(), test.gaps, "%v", changes.Feed.Ledger.Gaps())

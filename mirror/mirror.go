@@ -128,13 +128,16 @@ func (m *Mirror) byNow(t time.Time) time.Time {
 	return m.Now().Add(time.Until(t))
 }
 
-// A Report is the result of a poll.
+// A Report is the result of a poll, or of a Recall.
 type Report struct {
-	// Feed is the feed's state after the poll. Its Ledger has the missing parts: one that this
+	// Feed is the feed's state afterwards. Its Ledger has the missing parts: one that this
 	// poll found has a Found not before Feed.Polled.
 	Feed *Feed
 
 	Added, Changed, Deleted int // the numbers of entries added, changed and deleted
+
+	Refused int // of a Recall: the number of entries for which the Quota has no room
+	Closed  int // of a Recall: the number of missed windows it has closed
 
 	Documents int // the number of documents read to their end
 	Altered   int // the number of archive documents, among those, whose entries have changed (5005#9)

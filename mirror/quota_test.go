@@ -225,7 +225,7 @@ func TestQuotaOfASource(t *testing.T) {
 			Documents: func(yield func(*feedhistory.Document, error) bool) {
 				_ = yield(doc("3"), nil) && yield(doc("2", "1"), nil) && yield(doc("0"), nil)
 			},
-			End: func() (json.RawMessage, bool) { return json.RawMessage(`"done"`), true },
+			End: func() (json.RawMessage, bool, time.Time) { return json.RawMessage(`"done"`), true, time.Time{} },
 		})
 		require.NoError(t, err)
 		return changes

@@ -56,43 +56,28 @@ type KeptEntry struct {
 	Marks Marks
 }
 
-// A RecallReport says how much of a memory was new. The numbers add up to the entries that were
-// given.
-type RecallReport struct {
-	Added   int // entries that the feed did not have
-	Changed int // entries of which there is an older copy or a new version
-	Same    int // entries that were there, or deleted, or repeated
-	Refused int // entries for which the Quota has no room
-	Closed  int // missed windows that are closed; not part of the sum
-
-	Damaged []error // entries that cannot be stored
-}
-
-// Add adds the numbers of other.
-func (r *RecallReport) Add(other RecallReport) {
-	r.Added, r.Changed, r.Same = r.Added+other.Added, r.Changed+other.Changed, r.Same+other.Same
-	r.Refused, r.Closed = r.Refused+other.Refused, r.Closed+other.Closed
-	r.Damaged = append(r.Damaged, other.Damaged...)
-}
-
 // Entries adds entries that a feed reader has kept. Title is the feed's, for a feed that
-// has none. Entries that cannot be stored are left out: RecallReport.Damaged has an
-// error for each. The error is the Store's or the context's.
-func (r *Recall) Entries(ctx context.Context, url, title string, kept []KeptEntry) (RecallReport, error) {
+// has none. The Report counts as Changed also an entry of which there is an older copy. An
+// entry that cannot be stored is left out: Failure joins the errors of all (errors.Join).
+// The error is the Store's or the context's.
+func (r *Recall) Entries(ctx context.Context, url, title string, kept []KeptEntry) (*Report, error) {
 	if r.Mirror == nil {
-		return RecallReport{}, errors.New("mirror: Recall.Mirror must be set")
+		return nil, errors.New("mirror: Recall.Mirror must be set")
 	}
 	if err := r.Mirror.check(); err != nil {
-		return RecallReport{}, err
+		return nil, err
 	}
 	doc, made, bad, err := r.document(ctx, iri.WithoutFragment(strings.TrimSpace(url)), kept)
 	if err != nil {
-		return RecallReport{}, err
+		return nil, err
 	}
 	doc.Title = title
 	done, err := r.add(ctx, url, doc, made, Rank{Time: r.Mirror.now()})
-	if done.Damaged = bad; err == nil && !r.DryRun {
-		err = joinMarks(ctx, r.Mirror.Store, iri.WithoutFragment(strings.TrimSpace(url)), kept)
+	if err != nil {
+		return nil, err
+	}
+	if done.Failure = errors.Join(bad...); !r.DryRun {
+		err = joinMarks(ctx, r.Mirror.Store, done.Feed.URL, kept)
 	}
 	return done, err
 }
@@ -100,9 +85,9 @@ func (r *Recall) Entries(ctx context.Context, url, title string, kept []KeptEntr
 // Document adds a document of the feed itself that somebody has saved, such as a version in
 // a repository. Older is the number of documents that the source has from before; at is
 // when it was saved, in case it does not say when it was updated.
-func (r *Recall) Document(ctx context.Context, url string, doc *feedhistory.Document, older int, at time.Time) (RecallReport, error) {
+func (r *Recall) Document(ctx context.Context, url string, doc *feedhistory.Document, older int, at time.Time) (*Report, error) {
 	if doc == nil {
-		return RecallReport{}, errors.New("mirror: Recall.Document: the Document is nil")
+		return nil, errors.New("mirror: Recall.Document: the Document is nil")
 	}
 	rank := rankOf(doc, Rank{Time: at, Seq: int64(min(older, 1<<30)) + 1})
 	return r.add(ctx, url, doc, nil, rank)
@@ -112,34 +97,34 @@ func (r *Recall) Document(ctx context.Context, url string, doc *feedhistory.Docu
 const triesToAdd = 10
 
 // add merges a document, and commits it. Made has the IDs that entries without one have got.
-func (r *Recall) add(ctx context.Context, url string, doc *feedhistory.Document, made map[string]bool, rank Rank) (done RecallReport, err error) {
+func (r *Recall) add(ctx context.Context, url string, doc *feedhistory.Document, made map[string]bool, rank Rank) (*Report, error) {
 	if err := r.Mirror.check(); err != nil {
-		return done, err
+		return nil, err
 	}
 	for try := time.Duration(1); ; try++ {
-		done, err = r.merge(ctx, iri.WithoutFragment(strings.TrimSpace(url)), doc, made, rank)
+		done, err := r.merge(ctx, iri.WithoutFragment(strings.TrimSpace(url)), doc, made, rank)
 		if !errors.Is(err, ErrConflict) || try == triesToAdd {
 			return done, err
 		}
 		select {
 		case <-time.After(try * 50 * time.Millisecond):
 		case <-ctx.Done():
-			return done, ctx.Err()
+			return nil, ctx.Err()
 		}
 	}
 }
 
-func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Document, made map[string]bool, rank Rank) (done RecallReport, err error) {
+func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Document, made map[string]bool, rank Rank) (*Report, error) {
 	store := r.Mirror.Store
 	f, err := store.Feed(ctx, url)
 	if errors.Is(err, ErrNotFound) {
 		f, err = NewFeed(url), nil
 	}
 	if err != nil {
-		return done, err
+		return nil, err
 	}
 	if err := f.fillSides(ctx, store); err != nil {
-		return done, err
+		return nil, err
 	}
 	fresh := *doc
 	fresh.Entries = r.unrehearsed(url, doc.Entries)
@@ -147,27 +132,26 @@ func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Documen
 	if f.Kind == feedhistory.Complete && f.Ledger.l.Known.URL != "" {
 		from.absence = max(f.Polls<<32, 1)
 	}
-	version, changes := f.Commits, &Report{}
+	version, done := f.Commits, &Report{Feed: f}
 	mg := merger{
-		ctx: ctx, store: store, feed: f, from: version, now: r.Mirror.now(), changes: changes, allowance: newAllowance(ctx, r.Mirror, f),
+		ctx: ctx, store: store, feed: f, from: version, now: r.Mirror.now(), changes: done, allowance: newAllowance(ctx, r.Mirror, f),
 	}
 	m, err := mg.merge(from)
 	if err != nil {
-		return done, err
+		return nil, err
 	}
 	for _, e := range fresh.Entries {
 		if got := m.records[e.ID]; made[e.ID] && got != nil && got.FirstCommit > version {
 			f.Unnamed++
 		}
 	}
-	done = RecallReport{Changed: changes.Changed + len(m.change.Versions), Refused: m.refused}
+	done.Added, done.Changed, done.Refused = 0, done.Changed+len(m.change.Versions), m.refused
 	for _, got := range m.records {
 		if got.FirstCommit > version {
 			done.Added++
 		}
 	}
 	done.Closed = r.close(f, doc.Entries)
-	done.Same = max(0, len(doc.Entries)-done.Added-done.Changed-done.Refused)
 	return done, r.commit(ctx, f, doc, m)
 }
 

@@ -39,13 +39,9 @@ type Source struct {
 	// End is called after the last document. The mark becomes the feed's Mark in the same
 	// commit as that document; a nil mark leaves it as it is. Proven means the source has
 	// brought everything there is, now or before: the verdict is then Whole, unless there
-	// is a gap; otherwise it is Lossy. If End is nil, there is no mark and nothing is
-	// proven.
-	End func() (mark json.RawMessage, proven bool)
-
-	// AsOf is called after End has said proven, and returns the time of the proof. If AsOf
-	// is nil, the feed's AsOf is zero.
-	AsOf func() time.Time
+	// is a gap; otherwise it is Lossy. AsOf is the time of the proof, or zero; it becomes the
+	// feed's AsOf. If End is nil, there is no mark and nothing is proven.
+	End func() (mark json.RawMessage, proven bool, asOf time.Time)
 }
 
 // Merge merges the documents of a source into a feed, and adds the feed to the Store if
@@ -147,17 +143,17 @@ func (p *poll) goesOn(src Source, url string) {
 // brought more than the feed's own document.
 func (p *poll) end(src Source, whole, brought bool) {
 	f := p.feed
-	isProven := false
+	isProven, asOf := false, time.Time{}
 	f.AsOf, f.Counted = time.Time{}, 0
 	if src.End != nil && !p.allowance.full {
 		var mark json.RawMessage
-		if mark, isProven = src.End(); mark != nil {
+		if mark, isProven, asOf = src.End(); mark != nil {
 			f.Mark = mark
 		}
 	}
 	p.ledger.Census = censusOf(src.Name, isProven)
-	if isProven && src.AsOf != nil {
-		f.AsOf, f.Counted = src.AsOf(), f.Entries
+	if isProven && !asOf.IsZero() {
+		f.AsOf, f.Counted = asOf, f.Entries
 	}
 	if whole { // everything missed by polls is here now
 		p.ledger.crossOut(func(d Debt) bool { return d.isMissed() && (brought || isProven) || isProven && d.From == p.source })

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"maps"
 	"math"
@@ -61,18 +62,6 @@ type (
 
 const lineEnd = "end"
 
-// A LineError says why Import cannot use a line.
-type LineError struct {
-	Line int // the number of the line, counted from 1
-	Err  error
-}
-
-// Error returns the number of the line, and the reason.
-func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
-
-// Unwrap returns Err.
-func (e *LineError) Unwrap() error { return e.Err }
-
 // unescaped returns JSON in which markup is not escaped. The encoder of the
 // whole value may still escape it.
 func unescaped(value any) ([]byte, error) {
@@ -99,80 +88,74 @@ func utc(t time.Time) time.Time {
 	return t.UTC()
 }
 
-// An Export writes everything a mirror knows about feeds, as lines of JSON for Import.
-// Lines contain no passwords. Each call of the writer gets one line. Only Store must be
-// set, for Feeds; History and End need no Store.
-type Export struct {
-	Store Store // Store has the feeds.
-
-	// Private reports whether a feed is private although its state does not say so. Nil
-	// means the state decides.
-	Private func(feed string) bool
-}
-
-// Feeds writes feeds, one after the other. The error is the Store's or the writer's, or
-// reports a feed that cannot be exported now: an import of it has not ended, or it has
-// changed meanwhile.
-func (x *Export) Feeds(ctx context.Context, w io.Writer, feeds iter.Seq2[*Feed, error]) error {
-	if x.Store == nil {
-		return errors.New("mirror: Export.Store must be set")
-	}
-	if w == nil || feeds == nil {
-		return errors.New("mirror: Export.Feeds: the io.Writer or the feeds are nil")
+// Export writes everything a Store knows about feeds as lines of JSON for Import, and at
+// last the line of ExportEnd. Lines contain no passwords. Each call of the writer gets one
+// line. The error is the Store's, the writer's or the context's, or reports a feed that
+// cannot be exported now: an import of it has not ended, or it has changed meanwhile.
+func Export(ctx context.Context, w io.Writer, s Store, feeds iter.Seq2[*Feed, error]) error {
+	if w == nil || s == nil || feeds == nil {
+		return errors.New("mirror: Export: the io.Writer, the Store or the feeds are nil")
 	}
 	for f, err := range feeds {
 		if err == nil {
-			err = x.feed(ctx, withoutPasswords(w, f), f)
+			x := &exporter{ctx, withoutPasswords(w, f), s}
+			err = x.feed(f)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return ExportEnd(w)
 }
 
-func (x *Export) feed(ctx context.Context, w io.Writer, f *Feed) error {
+// An exporter writes the lines of a feed.
+type exporter struct {
+	ctx   context.Context
+	w     io.Writer
+	store Store
+}
+
+func (x *exporter) feed(f *Feed) error {
 	if f.Importing() {
 		return fmt.Errorf("%s: its import is not complete; run the same import again", f.URL)
 	}
-	if err := x.state(ctx, w, f); err != nil {
+	if err := x.state(f); err != nil {
 		return err
 	}
 	for _, q := range []Query{{Feed: f.URL, States: Current | Former, Oldest: true}, {Feed: f.URL, States: Traces, Oldest: true}} {
-		for r, err := range x.Store.Entries(ctx, q) {
+		for r, err := range x.store.Entries(x.ctx, q) {
 			if err == nil {
-				err = x.entry(ctx, w, r)
+				err = x.entry(r)
 			}
 			if err != nil {
 				return err
 			}
 		}
 	}
-	if err := x.marks(ctx, w, f); err != nil {
+	if err := x.marks(f); err != nil {
 		return err
 	}
-	if now, err := x.Store.Feed(ctx, f.URL); err != nil || now.Commits != f.Commits {
+	if now, err := x.store.Feed(x.ctx, f.URL); err != nil || now.Commits != f.Commits {
 		return fmt.Errorf("%s: the feed has changed meanwhile, so its lines may contradict each other; export it again", f.URL)
 	}
 	return nil
 }
 
 // state writes everything about a feed but its entries.
-func (x *Export) state(ctx context.Context, w io.Writer, f *Feed) error {
+func (x *exporter) state(f *Feed) error {
 	state := *f
 	state.Ledger.l.Debts = nil
-	private := f.Private || x.Private != nil && x.Private(f.URL)
-	err := writeLine(w, feedLine{line: line{"feed", f.URL}, Version: f.Commits, Private: private, State: &state})
+	err := writeLine(x.w, feedLine{line: line{"feed", f.URL}, Version: f.Commits, Private: f.Private, State: &state})
 	for _, d := range f.Ledger.Debts() {
-		err = cmp.Or(err, writeLine(w, gapLine{line: line{"gap", f.URL}, Gap: &d}))
+		err = cmp.Or(err, writeLine(x.w, gapLine{line: line{"gap", f.URL}, Gap: &d}))
 	}
 	if err != nil {
 		return err
 	}
-	for d, err := range x.Store.Documents(ctx, f.URL) {
+	for d, err := range x.store.Documents(x.ctx, f.URL) {
 		if err == nil {
 			d.Read, d.Oldest, d.Newest = utc(d.Read), utc(d.Oldest), utc(d.Newest)
-			err = writeLine(w, documentLine{line{"document", f.URL}, d})
+			err = writeLine(x.w, documentLine{line{"document", f.URL}, d})
 		}
 		if err != nil {
 			return err
@@ -182,17 +165,17 @@ func (x *Export) state(ctx context.Context, w io.Writer, f *Feed) error {
 }
 
 // marks writes the marks of a feed's entries.
-func (x *Export) marks(ctx context.Context, w io.Writer, f *Feed) error {
-	marker, ok := x.Store.(Marker)
+func (x *exporter) marks(f *Feed) error {
+	marker, ok := x.store.(Marker)
 	if !ok {
 		return nil
 	}
-	for m, err := range marker.Marks(ctx, MarksQuery{Feed: f.URL}) {
+	for m, err := range marker.Marks(x.ctx, MarksQuery{Feed: f.URL}) {
 		switch {
 		case errors.Is(err, errors.ErrUnsupported):
 			return nil
 		case err == nil:
-			err = writeLine(w, marksLine{line{"marks", f.URL}, m})
+			err = writeLine(x.w, marksLine{line{"marks", f.URL}, m})
 		}
 		if err != nil {
 			return err
@@ -201,7 +184,7 @@ func (x *Export) marks(ctx context.Context, w io.Writer, f *Feed) error {
 	return nil
 }
 
-func (x *Export) entry(ctx context.Context, w io.Writer, r *Record) error {
+func (x *exporter) entry(r *Record) error {
 	l := entryLine{Line: publish.Line{EntryJSON: compose.EntryJSON{ID: r.ID}}}
 	if r.Content.Format != "" {
 		if e, err := r.Entry(); err == nil { // for a damaged entry, the line has only the stored bytes
@@ -215,7 +198,7 @@ func (x *Export) entry(ctx context.Context, w io.Writer, r *Record) error {
 	if t, ok := r.Deletion(); ok {
 		l.Deleted = publish.LineDeletion{Deleted: true, When: t.When}
 	}
-	for v, err := range x.Store.Versions(ctx, r.Feed, r.ID) {
+	for v, err := range x.store.Versions(x.ctx, r.Feed, r.ID) {
 		if err != nil {
 			return err
 		}
@@ -224,21 +207,21 @@ func (x *Export) entry(ctx context.Context, w io.Writer, r *Record) error {
 	r.Added, r.Changed = utc(r.Added), utc(r.Changed)
 	r.Content.Data, r.Content.Base = "", ""
 	l.Mirror = r
-	return writeLine(w, l)
+	return writeLine(x.w, l)
 }
 
-// History writes a fetched history of a feed as if one poll had mirrored it,
-// with the given verdict.
-func (x *Export) History(w io.Writer, feed string, h *feedhistory.History, v feedhistory.Verdict) error {
+// ExportHistory writes a fetched history of a feed, as lines for Import, as if one poll had
+// mirrored it, with the given verdict. Private says whether Import makes the feed private.
+// Several histories may follow each other; call ExportEnd after the last one.
+func ExportHistory(w io.Writer, feed string, h *feedhistory.History, v feedhistory.Verdict, private bool) error {
 	if w == nil || h == nil {
-		return errors.New("mirror: Export.History: the io.Writer or the History is nil")
+		return errors.New("mirror: ExportHistory: the io.Writer or the History is nil")
 	}
 	now := time.Now().UTC()
 	state := &Feed{URL: feed, Kind: cmp.Or(h.Kind, feedhistory.KindUnknown), Verdict: v, Entries: int64(len(h.Entries)), Polls: 1, Polled: now, Changed: now}
 	if h.Head != nil {
 		state.Title, state.Head = h.Head.Title, headOf(h.Head)
 	}
-	private := x.Private != nil && x.Private(feed)
 	err := writeLine(w, feedLine{line: line{"feed", feed}, Version: 1, Private: private, State: state})
 	for _, g := range h.Gaps {
 		d := newDebt(g)
@@ -257,9 +240,9 @@ func (x *Export) History(w io.Writer, feed string, h *feedhistory.History, v fee
 	return err
 }
 
-// End writes the record that ends the lines, so that a reader of a pipe knows
-// that it was not cut. Call it last, and only if nothing was left out.
-func (x *Export) End(w io.Writer) error { return writeLine(w, endLine{lineEnd}) }
+// ExportEnd writes the line that ends those of ExportHistory, so that a reader of a pipe
+// knows that it was not cut. Call it last, and only if nothing was left out.
+func ExportEnd(w io.Writer) error { return writeLine(w, endLine{lineEnd}) }
 
 // withoutPasswords returns a writer of lines without the users and passwords in a
 // feed's addresses.
@@ -296,43 +279,15 @@ func (r *replacer) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// An Import restores feeds from the lines of an Export: their states, their
-// documents, and their entries with earlier versions. Only Store must be set.
-//
-// An interrupted Import can be repeated: it leaves out the feeds the Store already has
-// in the same state, and continues with the one it had reached. An Import belongs to
-// one goroutine.
-type Import struct {
-	Store   Store // Store receives the feeds.
-	Replace bool  // Replace replaces feeds in the Store that differ. They are otherwise an *ExistsError.
+// An ImportReport counts the feeds of an Import.
+type ImportReport struct {
+	Feeds   int // the feeds restored
+	Entries int // their entries
+	Same    int // the feeds already in the Store
 
-	// Check refuses a feed by its URL. Nil accepts all.
-	Check func(feed string) error
-
-	// Private is called for a private feed before anything of it is stored. Nil means
-	// there is nothing to do.
-	Private func(feed string) error
-
-	Feeds   int // Feeds counts the feeds restored.
-	Entries int // Entries counts their entries.
-	Same    int // Same counts the feeds already in the Store.
-
-	// Ended reports whether the last line that was read is the one Export.End
-	// writes. If not, the lines may have been cut short between two feeds, or an
-	// earlier version wrote them.
+	// Ended reports whether the last line is the one ExportEnd writes. If not, the lines
+	// may have been cut short between two feeds, or an earlier version wrote them.
 	Ended bool
-
-	ctx  context.Context
-	feed *importedFeed // the feed whose lines are being read
-}
-
-// An ExistsError reports a feed to import that is already in the Store, in another
-// state.
-type ExistsError struct{ URL string }
-
-// Error says which feed it is.
-func (e *ExistsError) Error() string {
-	return iri.Redact(e.URL) + " is already in the store, and differs"
 }
 
 // importSource is the Source of a feed whose import has not ended.
@@ -347,18 +302,40 @@ const (
 	importLine  = 256 << 20 // the maximum size of a line, in bytes
 )
 
-// Read imports lines. All lines of a feed must come from one reader. Lines of
-// unknown types are ignored. An error is a *LineError: its Err is the line's,
-// the Store's, the reader's, or the context's.
-func (in *Import) Read(ctx context.Context, r io.Reader) error {
-	if in.Store == nil {
-		return errors.New("mirror: Import.Store must be set")
+// Import restores feeds from the lines of an Export: their states, their documents, and
+// their entries with earlier versions. Replace replaces feeds in the Store that differ;
+// otherwise the error of such a feed matches fs.ErrExist. Lines of unknown types are
+// ignored.
+//
+// An interrupted Import can be repeated: it leaves out the feeds the Store already has
+// in the same state, and continues with the one it had reached.
+//
+// The error is the line's, the Store's, the reader's or the context's, and begins with the
+// number of the line. The report is then of the feeds before it.
+func Import(ctx context.Context, s Store, r io.Reader, replace bool) (ImportReport, error) {
+	if s == nil || r == nil {
+		return ImportReport{}, errors.New("mirror: Import: the Store or the io.Reader is nil")
 	}
-	if r == nil {
-		return errors.New("mirror: Import.Read: the io.Reader is nil")
+	in := &importer{ctx: ctx, store: s, replace: replace}
+	n, err := in.read(r)
+	if err != nil {
+		err = fmt.Errorf("line %d: %w", n, err)
 	}
-	in.ctx, in.feed, in.Ended = ctx, nil, false
-	lines, n := bufio.NewScanner(r), 0
+	return in.ImportReport, err
+}
+
+// An importer is an Import under way.
+type importer struct {
+	ImportReport
+	ctx     context.Context
+	store   Store
+	replace bool
+	feed    *importedFeed // the feed whose lines are being read
+}
+
+// read imports lines. It returns the number of the last one, which an error is of.
+func (in *importer) read(r io.Reader) (n int, err error) {
+	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 64<<10), importLine)
 	for lines.Scan() {
 		n++
@@ -367,24 +344,21 @@ func (in *Import) Read(ctx context.Context, r io.Reader) error {
 			continue
 		}
 		if err := in.line(text, n); err != nil {
-			return &LineError{n, err}
+			return n, err
 		}
 	}
-	err := lines.Err()
+	err = lines.Err()
 	if errors.Is(err, bufio.ErrTooLong) {
 		err = fmt.Errorf("it is longer than %d MiB", importLine>>20)
 	}
 	if err != nil {
-		return &LineError{n + 1, err}
+		return n + 1, err
 	}
-	if err := in.end(); err != nil {
-		return &LineError{n, err}
-	}
-	return nil
+	return n, in.end()
 }
 
 // line imports a line.
-func (in *Import) line(text []byte, n int) error {
+func (in *importer) line(text []byte, n int) error {
 	var what line
 	if err := json.Unmarshal(text, &what); err != nil {
 		return fmt.Errorf("not a line of an Export: %w", err)
@@ -423,7 +397,7 @@ func (in *Import) line(text []byte, n int) error {
 
 // begin begins the import of a feed. Until its last line has been read, the stored feed
 // is marked as incompletely imported.
-func (in *Import) begin(text []byte) error {
+func (in *importer) begin(text []byte) error {
 	if err := in.end(); err != nil {
 		return err
 	}
@@ -431,37 +405,30 @@ func (in *Import) begin(text []byte) error {
 	if err := json.Unmarshal(text, &f.line); err != nil {
 		return fmt.Errorf("not a line about a feed: %w", err)
 	}
-	url := f.line.Feed
-	if f.line.State == nil || url == "" || f.line.State.URL != url {
+	url, state := f.line.Feed, f.line.State
+	if state == nil || url == "" || state.URL != url {
 		return errors.New("the line about the feed has no state")
 	}
-	if in.Check != nil {
-		if err := in.Check(url); err != nil {
-			return err
-		}
-	}
+	state.Private = state.Private || f.line.Private
 	in.feed = f
-	old, err := in.Store.Feed(in.ctx, url)
+	old, err := in.store.Feed(in.ctx, url)
 	switch {
 	case errors.Is(err, ErrNotFound):
 	case err != nil:
 		return err
-	case old.Importing(), in.Replace && !f.isSame(old):
+	case old.Importing(), in.replace && !f.isSame(old):
 		if err := in.clear(f); err != nil {
 			return err
 		}
 	case f.isSame(old):
 		in.Same++
 		f.skipped = true
-		return in.markPrivate(f)
+		return in.hide(old, state)
 	default:
-		return &ExistsError{url}
-	}
-	if err := in.markPrivate(f); err != nil {
-		return err
+		return existsError(url)
 	}
 	f.stored = &Feed{
-		URL: url, Title: f.line.State.Title, Kind: feedhistory.KindUnknown, Verdict: feedhistory.Partial, Source: importSource, Next: notPolled,
+		URL: url, Title: state.Title, Private: state.Private, Kind: feedhistory.KindUnknown, Verdict: feedhistory.Partial, Source: importSource, Next: notPolled,
 		Error: "its import is not complete: run the same import again",
 	}
 	return in.commit()
@@ -470,17 +437,30 @@ func (in *Import) begin(text []byte) error {
 // notPolled is the Next of a feed until its import has ended.
 var notPolled = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-func (in *Import) markPrivate(f *importedFeed) error {
-	if !f.line.Private || in.Private == nil {
+// hide makes a feed private that is here in the same state, but is private in the lines.
+func (in *importer) hide(old, state *Feed) error {
+	if old.Private == state.Private {
 		return nil
 	}
-	return in.Private(f.line.Feed)
+	old.Private = true
+	return in.store.Commit(in.ctx, &Commit{Feed: old, Number: old.Commits})
 }
+
+// An existsError is the URL of a feed to import that is in the Store, in another state.
+type existsError string
+
+// Error implements error.
+func (e existsError) Error() string {
+	return iri.Redact(string(e)) + " is already in the store, and differs"
+}
+
+// Is implements errors.Is.
+func (existsError) Is(target error) bool { return target == fs.ErrExist }
 
 // clear removes a feed from the store. It records the IDs of erased entries, because an
 // import must not bring them back.
-func (in *Import) clear(f *importedFeed) error {
-	for r, err := range in.Store.Entries(in.ctx, Query{Feed: f.line.Feed, States: Traces}) {
+func (in *importer) clear(f *importedFeed) error {
+	for r, err := range in.store.Entries(in.ctx, Query{Feed: f.line.Feed, States: Traces}) {
 		if err != nil {
 			return err
 		}
@@ -489,20 +469,20 @@ func (in *Import) clear(f *importedFeed) error {
 			f.change.Touch = append(f.change.Touch, r)
 		}
 	}
-	return in.Store.Remove(in.ctx, f.line.Feed)
+	return in.store.Remove(in.ctx, f.line.Feed)
 }
 
-func (in *Import) commit() error {
+func (in *importer) commit() error {
 	f := in.feed
 	f.change.Feed, f.change.Keep = f.stored, math.MaxInt32
-	err := in.Store.Commit(in.ctx, &f.change)
+	err := in.store.Commit(in.ctx, &f.change)
 	f.change, f.size = Commit{}, 0
 	return err
 }
 
 // marks reads a line of marks. They are stored even if the feed was here in the same state,
 // which says nothing of them.
-func (in *Import) marks(text []byte) error {
+func (in *importer) marks(text []byte) error {
 	f, l := in.feed, marksLine{}
 	if err := json.Unmarshal(text, &l); err != nil {
 		return fmt.Errorf("not a line about marks: %w", err)
@@ -523,9 +503,9 @@ func (in *Import) marks(text []byte) error {
 }
 
 // mark stores the marks read since the last call, if the Store keeps marks.
-func (in *Import) mark() error {
+func (in *importer) mark() error {
 	f := in.feed
-	marker, ok := in.Store.(Marker)
+	marker, ok := in.store.(Marker)
 	if !ok || len(f.marks) == 0 {
 		return nil
 	}
@@ -538,7 +518,7 @@ func (in *Import) mark() error {
 }
 
 // end ends the import of a feed, and stores the feed's state.
-func (in *Import) end() error {
+func (in *importer) end() error {
 	f := in.feed
 	if f == nil {
 		return nil
@@ -579,13 +559,14 @@ type importedFeed struct {
 	entries, deleted, documents int64 // so far
 }
 
-// isSame reports whether the stored feed equals the feed to import.
+// isSame reports whether the stored feed equals the feed to import, which alone may be
+// private.
 func (f *importedFeed) isSame(old *Feed) bool {
 	if old.Commits != f.line.Version {
 		return false
 	}
 	state := *old
-	state.Ledger.l.Debts = nil
+	state.Ledger.l.Debts, state.Private = nil, old.Private || f.line.State.Private
 	a, errA := json.Marshal(state)
 	b, errB := json.Marshal(f.line.State)
 	return errA == nil && errB == nil && bytes.Equal(a, b)

@@ -158,7 +158,7 @@ func (c *fetchCommand) Run(w *command.World) error {
 		}
 	}
 	if c.Raw && status != terminal.ExitFailed && w.Ctx.Err() == nil {
-		if err := (&mirror.Export{}).End(out); err != nil {
+		if err := mirror.ExportEnd(out); err != nil {
 			return &terminal.OutputError{Err: err}
 		}
 	}

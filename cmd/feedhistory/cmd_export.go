@@ -389,11 +389,16 @@ func (c *exportCommand) exportRaw(ctx context.Context, w io.Writer, store mirror
 	if err != nil {
 		return err
 	}
-	raw := &mirror.Export{Store: store, Private: func(feed string) bool { return private[feed] != nil }}
-	if err := raw.Feeds(ctx, harmlessWriter{w}, feeds); err != nil {
-		return err
-	}
-	return raw.End(w)
+	return mirror.Export(ctx, harmlessWriter{w}, store, func(yield func(*mirror.Feed, error) bool) {
+		for f, err := range feeds {
+			if err == nil {
+				f.Private = f.Private || private[f.URL] != nil
+			}
+			if !yield(f, err) {
+				return
+			}
+		}
+	})
 }
 
 // printRaw writes a fetched history as if one poll had mirrored it.
@@ -405,8 +410,7 @@ func printRaw(w io.Writer, r *backfill.Recovery, private bool) error {
 		gap.Err = errors.New(show.Detail(g.Err))
 		h.Gaps = append(h.Gaps, &gap)
 	}
-	raw := &mirror.Export{Private: func(string) bool { return private }}
-	return raw.History(harmlessWriter{w}, show.FeedOf(&h), &h, r.Verdict())
+	return mirror.ExportHistory(harmlessWriter{w}, show.FeedOf(&h), &h, r.Verdict(), private)
 }
 
 // A harmlessWriter escapes the characters in lines of JSON with an effect on terminals.

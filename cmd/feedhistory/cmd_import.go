@@ -7,7 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/http"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,22 +86,20 @@ func (c *importCommand) Run(w *command.World) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	in := &mirror.Import{
-		Store: credentialKeeper{store}, Replace: c.Replace, Private: c.markPrivate, Check: checkFeed,
-	}
 	files := c.Files
 	if len(files) == 0 {
 		files = []string{"-"}
 	}
-	status := terminal.ExitOK
+	status, all := terminal.ExitOK, mirror.ImportReport{}
 	for _, file := range files {
-		before := in.Feeds + in.Same
-		if err := c.file(w, in, file); err != nil {
+		in, err := c.file(w, importStore{store}, file)
+		if err != nil {
 			return err
 		}
+		all.Feeds, all.Entries, all.Same = all.Feeds+in.Feeds, all.Entries+in.Entries, all.Same+in.Same
 		switch {
 		case in.Ended:
-		case in.Feeds+in.Same == before:
+		case in.Feeds+in.Same == 0:
 			w.Say(inputName(file) + ": nothing was imported: there is no feed in it")
 			status = terminal.ExitFailed
 		default:
@@ -111,9 +109,9 @@ func (c *importCommand) Run(w *command.World) (err error) {
 	if err := store.Index(w.Ctx); err != nil {
 		return c.Failure(err)
 	}
-	what := terminal.Count(in.Feeds, "feed", "feeds") + " · " + terminal.Count(in.Entries, "entry", "entries") + " imported"
+	what := terminal.Count(all.Feeds, "feed", "feeds") + " · " + terminal.Count(all.Entries, "entry", "entries") + " imported"
 	p := terminal.NewPage(w.Asides())
-	p.Para("", "", terminal.Counts(what, terminal.Part{N: in.Same, Says: "already there"}))
+	p.Para("", "", terminal.Counts(what, terminal.Part{N: all.Same, Says: "already there"}))
 	if p.Err == nil && status != terminal.ExitOK {
 		return terminal.StatusError(status)
 	}
@@ -138,48 +136,46 @@ func inputName(file string) string {
 	return file
 }
 
-// A credentialKeeper keeps the credentials of a feed that is replaced.
-type credentialKeeper struct{ *database.Store }
+// An importStore receives an import. It refuses feeds by their URLs, and keeps the
+// credentials of a feed that is replaced.
+type importStore struct{ *database.Store }
+
+// Feed implements mirror.Store.
+func (s importStore) Feed(ctx context.Context, url string) (*mirror.Feed, error) {
+	if err := checkFeed(url); err != nil {
+		return nil, err
+	}
+	return s.Store.Feed(ctx, url)
+}
 
 // Remove implements mirror.Store.
-func (s credentialKeeper) Remove(ctx context.Context, url string) error {
+func (s importStore) Remove(ctx context.Context, url string) error {
 	return s.Store.Store.Remove(ctx, url)
 }
 
-// markPrivate records a feed as private, so the history server does not show it to
-// others.
-func (c *importCommand) markPrivate(feed string) error {
-	keys, err := c.Keyring()
-	if err != nil {
-		return err
-	}
-	return keys.Set(map[string]http.Header{feed: {}})
-}
-
 // file imports the lines of a file. The lines of a feed are in one file.
-func (c *importCommand) file(w *command.World, in *mirror.Import, name string) error {
+func (c *importCommand) file(w *command.World, store mirror.Store, name string) (mirror.ImportReport, error) {
 	f, err := w.OpenFile(name)
 	if err != nil {
-		return show.Failure(name, err)
+		return mirror.ImportReport{}, show.Failure(name, err)
 	}
 	defer f.Close()
-	return c.importFailure(name, in.Read(w.Ctx, f))
+	in, err := mirror.Import(w.Ctx, store, f, c.Replace)
+	return in, c.importFailure(name, err)
 }
 
 // importFailure names the file in which an import failed, or gives advice after an error
 // of the database.
 func (c *importCommand) importFailure(file string, err error) error {
-	line, ok := errors.AsType[*mirror.LineError](err)
-	if !ok {
-		return err
-	}
-	if problem := c.Failure(line.Err); problem != line.Err { // the database's, and not the line's
+	switch problem := c.Failure(err); {
+	case err == nil:
+		return nil
+	case problem != err: // the database's, and not the line's
 		return fmt.Errorf("%w; run the same import again to continue", problem)
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("%s: %w: --replace replaces it in %s", inputName(file), err, c.Place())
 	}
-	if exists, ok := errors.AsType[*mirror.ExistsError](line.Err); ok {
-		line.Err = fmt.Errorf("%s is already in %s, and differs: --replace replaces it", terminal.WithoutUser(exists.URL), c.Place())
-	}
-	return fmt.Errorf("%s: %w", inputName(file), line)
+	return fmt.Errorf("%s: %w", inputName(file), err)
 }
 
 // A sourceImport is a run of import from a source.
@@ -357,9 +353,9 @@ type jsonImported struct {
 // report prints the imported entries of each feed.
 func (m *sourceImport) report(failed error) error {
 	out, asides := terminal.NewPage(m.w.Stdout), terminal.NewPage(m.w.Asides())
-	var sum mirror.RecallReport
+	var sum readers.Counts
 	for _, t := range m.importer.Feeds {
-		sum.Add(t.RecallReport)
+		sum.Add(t.Counts)
 		if m.JSON {
 			line := jsonImported{t.Feed, t.Title, t.Added, t.Changed, t.Same, t.Refused, t.Closed}
 			if err := terminal.WriteJSON(m.w.Stdout, line); err != nil {
@@ -367,7 +363,7 @@ func (m *sourceImport) report(failed error) error {
 			}
 			continue
 		}
-		out.Para("", "  ", terminal.WithoutUser(t.Feed)+": "+countsOf(t.RecallReport, m.DryRun))
+		out.Para("", "  ", terminal.WithoutUser(t.Feed)+": "+countsOf(t.Counts, m.DryRun))
 	}
 	switch {
 	case len(m.importer.Feeds) > 0:
@@ -406,7 +402,7 @@ func (m *sourceImport) others(before string) string {
 }
 
 // countsOf returns the numbers of a feed as text.
-func countsOf(r mirror.RecallReport, dry bool) string {
+func countsOf(r readers.Counts, dry bool) string {
 	added, changed := "added", "changed"
 	if dry {
 		added, changed = "to add", "to change"

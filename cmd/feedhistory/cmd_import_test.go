@@ -214,7 +214,7 @@ func TestImportReplaces(t *testing.T) {
 	require.NoError(t, store.Close())
 	status, _, stderr := call(t.Context(), "", "import", "--db", b, file)
 	require.Equal(t, terminal.ExitFailed, status)
-	require.Contains(t, stderr, file+": line 12: https://example.org/b is already in "+b+", and differs: --replace replaces it")
+	require.Contains(t, stderr, file+": line 12: https://example.org/b is already in the store, and differs: --replace replaces it in "+b)
 	done(t, "", "import", "--db", b, "--replace", file)
 	require.Equal(t, contentsOf(t, a), contentsOf(t, b))
 }

@@ -198,8 +198,8 @@ var unset = map[string]string{
 	"harvest/atompmh.QueuedRecord": "written by Fetch",
 	"mirror.Commit":                "written by a Mirror, for a Store", "mirror.Content": "written by a Mirror", "mirror.DocumentRecord": "written by a Mirror",
 	"mirror.Feed": "written by a Mirror", "mirror.Debt": "written by a Mirror", "mirror.Marks": "stored as it is", "mirror.Month": "a result",
-	"mirror.Import": "counts of what was read", "mirror.Query.AfterCommit": "any number is a commit",
-	"mirror.Rank": "written by a Mirror", "mirror.RecallReport": "a result", "mirror.Record": "written by a Mirror", "mirror.Report": "a result", "mirror.Usage": "written by a Mirror",
+	"mirror.ImportReport": "counts of what was read", "mirror.Query.AfterCommit": "any number is a commit",
+	"mirror.Rank": "written by a Mirror", "mirror.Record": "written by a Mirror", "mirror.Report": "a result", "mirror.Usage": "written by a Mirror",
 	"mirror/sqlstore.Info": "a result", "mirror/sqlstore.Inspection": "a result",
 	"publish/serve.Cache": "makes no error: a negative one keeps nothing", "publish.FileInfo": "a result", "publish.Report": "a result",
 	"republish.Plan": "a result", "republish.Preview": "a result", "republish.Slice": "a result",
@@ -289,12 +289,12 @@ func TestUnsetFieldsAreNamed(t *testing.T) {
 			p.Forget("https://example.org/")
 			return err
 		},
-		"mirror: Export.Store must be set":      func() error { return (&mirror.Export{}).Feeds(ctx, nil, nil) },
-		"mirror: Import.Store must be set":      func() error { return (&mirror.Import{}).Read(ctx, nil) },
-		"mirror: Lookup: the Store is nil":      func() error { _, err := mirror.Lookup(ctx, nil, "", ""); return err },
-		"mirror: Months: the Store is nil":      func() error { _, err := mirror.Months(ctx, nil, mirror.Query{}); return err },
-		"sqlstore: the database is nil":         func() error { _, err := sqlstore.Open(ctx, nil, sqlstore.SQLite); return err },
-		"publish: Publisher.Output must be set": func() error { return (&publish.Publisher{}).Append(ctx) },
+		"mirror: Export: the io.Writer, the Store or the feeds are nil": func() error { return mirror.Export(ctx, nil, nil, nil) },
+		"mirror: Import: the Store or the io.Reader is nil":             func() error { _, err := mirror.Import(ctx, nil, nil, false); return err },
+		"mirror: Lookup: the Store is nil":                              func() error { _, err := mirror.Lookup(ctx, nil, "", ""); return err },
+		"mirror: Months: the Store is nil":                              func() error { _, err := mirror.Months(ctx, nil, mirror.Query{}); return err },
+		"sqlstore: the database is nil":                                 func() error { _, err := sqlstore.Open(ctx, nil, sqlstore.SQLite); return err },
+		"publish: Publisher.Output must be set":                         func() error { return (&publish.Publisher{}).Append(ctx) },
 		"republish: Handler.Store must be set": func() error {
 			h := &republish.Handler{}
 			_, feed := h.Feed(ctx, "x")

@@ -866,15 +866,15 @@ func TestSeveralFeedsMessages(t *testing.T) {
 	old, err := store.Feed(t.Context(), url+"/a.rss")
 	require.NoError(t, err)
 	old.Commits--
-	require.ErrorContains(t, (&mirror.Export{Store: store}).Feeds(t.Context(), io.Discard, func(yield func(*mirror.Feed, error) bool) { yield(old, nil) }), "the feed has changed meanwhile")
+	require.ErrorContains(t, mirror.Export(t.Context(), io.Discard, store, func(yield func(*mirror.Feed, error) bool) { yield(old, nil) }), "the feed has changed meanwhile")
 }
 
 // The message about a database that fails in the middle of an import does not blame a
 // line.
 func TestImportDatabaseMessage(t *testing.T) {
 	c := &importCommand{Location: database.Location{DB: "feeds.db"}}
-	err := c.importFailure("-", &mirror.LineError{Line: 7, Err: database.ErrDirectory})
+	err := c.importFailure("-", fmt.Errorf("line 7: %w", database.ErrDirectory))
 	require.EqualError(t, err, "feeds.db: the file cannot be opened: it is a directory; run the same import again to continue")
-	err = c.importFailure("-", &mirror.LineError{Line: 7, Err: errors.New("odd")})
+	err = c.importFailure("-", errors.New("line 7: odd"))
 	require.EqualError(t, err, "standard input: line 7: odd")
 }

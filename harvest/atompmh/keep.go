@@ -250,12 +250,12 @@ func (k *keeper) mark() json.RawMessage {
 
 // ending returns the next state, and whether all records have come. A feed committed as a
 // whole is harvested again if something is missing.
-func (k *keeper) ending() (json.RawMessage, bool) {
+func (k *keeper) ending() (json.RawMessage, bool, time.Time) {
 	if k.collect && k.end != whole {
-		return nil, false
+		return nil, false, time.Time{}
 	}
 	text, _ := json.Marshal(k.state)
-	return text, k.end == whole
+	return text, k.end == whole, time.Time{}
 }
 
 // A keepState is the mark of the last whole harvest, with the place of a later,

@@ -66,7 +66,9 @@ func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*
 	}
 	return m.Merge(ctx, h.URL, mirror.Source{
 		Name: name, Documents: k.documents(ctx), Mark: mark,
-		End: func() (json.RawMessage, bool) { return mark(), h.Snapshot != "" && of.Key != nil },
+		End: func() (json.RawMessage, bool, time.Time) {
+			return mark(), h.Snapshot != "" && of.Key != nil, time.Time{}
+		},
 	})
 }
 

@@ -591,19 +591,19 @@ func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Report,
 		return nil, err
 	}
 	run := h.Harvest(ctx, from)
-	mark := func() (json.RawMessage, bool) {
+	mark := func() (json.RawMessage, bool, time.Time) {
 		next, whole := run.Mark()
 		if next == (Mark{}) {
-			return nil, whole
+			return nil, whole, time.Time{}
 		}
 		mark, _ := json.Marshal(next) // cannot fail: the times were text before
-		return mark, whole
+		return mark, whole, time.Time{}
 	}
 	return m.Merge(ctx, h.URL, mirror.Source{
 		Name: name, Documents: run.Documents(), Stamp: func(e *feedhistory.Entry) time.Time { return run.stamp.of(e) },
 		End: mark, Adds: from.Rest != Rest{},
 		Mark: func() json.RawMessage {
-			mark, _ := mark()
+			mark, _, _ := mark()
 			return mark
 		},
 	})

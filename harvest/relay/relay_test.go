@@ -110,7 +110,7 @@ func (w *world) change(n int) {
 
 func (w *world) merge(doc *feedhistory.Document) {
 	documents := func(yield func(*feedhistory.Document, error) bool) { yield(doc, nil) }
-	end := func() (json.RawMessage, bool) { return nil, true }
+	end := func() (json.RawMessage, bool, time.Time) { return nil, true, time.Time{} }
 	_, err := w.Merge(w.Context(), feedURL, mirror.Source{Name: "test", Documents: documents, End: end})
 	require.NoError(w, err)
 }

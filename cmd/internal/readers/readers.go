@@ -184,11 +184,27 @@ type Importer struct {
 	mark         string
 }
 
+// Counts are the numbers of entries of an import. All but Closed add up to the entries that
+// could be stored.
+type Counts struct {
+	Added   int // entries that the feed did not have
+	Changed int // entries of which there is an older copy or a new version
+	Same    int // entries that were there, or deleted, or repeated
+	Refused int // entries for which the quota has no room
+	Closed  int // missed windows that are closed
+}
+
+// Add adds the numbers of other.
+func (c *Counts) Add(other Counts) {
+	c.Added, c.Changed, c.Same = c.Added+other.Added, c.Changed+other.Changed, c.Same+other.Same
+	c.Refused, c.Closed = c.Refused+other.Refused, c.Closed+other.Closed
+}
+
 // A Tally counts the imported entries of one feed.
 type Tally struct {
 	Feed  string // the mirrored feed's URL
 	Title string
-	mirror.RecallReport
+	Counts
 
 	skipped bool
 	batch   []mirror.KeptEntry
@@ -296,7 +312,7 @@ func (i *Importer) add(ctx context.Context, found *Item) error {
 	case found.Document != nil:
 		i.Count++
 		done, err := i.Recall.Document(ctx, t.Feed, found.Document.Document, found.Document.Older, found.Document.At)
-		return i.note(t, done, err)
+		return i.note(t, len(found.Document.Entries), done, err)
 	case found.Entry == nil:
 		if i.Subscribe != nil && (found.Named != "" || len(found.Folders) > 0) {
 			if err := i.Subscribe(ctx, Outline{URL: t.Feed, Text: found.Named, Folders: found.Folders}); err != nil {
@@ -307,7 +323,7 @@ func (i *Importer) add(ctx context.Context, found *Item) error {
 			return nil
 		}
 		done, err := i.Recall.Entries(ctx, t.Feed, t.Title, nil) // the subscription alone
-		return i.note(t, done, err)
+		return i.note(t, 0, done, err)
 	}
 	e := found.Entry
 	i.Count++
@@ -334,7 +350,7 @@ func (i *Importer) flush(ctx context.Context) error {
 		entries := t.batch
 		t.batch = nil
 		done, err := i.Recall.Entries(ctx, t.Feed, t.Title, entries)
-		if err := i.note(t, done, err); err != nil {
+		if err := i.note(t, len(entries), done, err); err != nil {
 			return err
 		}
 	}
@@ -344,17 +360,20 @@ func (i *Importer) flush(ctx context.Context) error {
 	return i.Stored(i.mark)
 }
 
-// note adds the result of a batch to a tally.
-func (i *Importer) note(t *Tally, done mirror.RecallReport, err error) error {
-	for _, bad := range done.Damaged {
-		if i.Damaged != nil {
-			i.Damaged(fmt.Errorf("%s: %w", t.Feed, bad))
-		}
-	}
-	done.Damaged = nil
-	t.Add(done)
+// note adds the result of a batch, with its number of entries, to a tally.
+func (i *Importer) note(t *Tally, entries int, done *mirror.Report, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", t.Feed, err)
 	}
+	if damaged, ok := done.Failure.(interface{ Unwrap() []error }); ok {
+		for _, bad := range damaged.Unwrap() {
+			entries--
+			if i.Damaged != nil {
+				i.Damaged(fmt.Errorf("%s: %w", t.Feed, bad))
+			}
+		}
+	}
+	same := max(0, entries-done.Added-done.Changed-done.Refused)
+	t.Add(Counts{Added: done.Added, Changed: done.Changed, Same: same, Refused: done.Refused, Closed: done.Closed})
 	return nil
 }

@@ -36,7 +36,7 @@ import (
 type result struct {
 	store   mirror.Marker
 	entries map[string]*mirror.Record // by title
-	sum     mirror.RecallReport
+	sum     readers.Counts
 	damaged []string
 	marks   []string
 	err     error
@@ -63,9 +63,9 @@ func (r *result) into(t *testing.T, s *readers.Source, server *readers.Server, m
 		},
 	}
 	r.err = i.Run(t.Context(), func(yield func(readers.Item) error) error { return s.Read(t.Context(), server, mark, yield) })
-	r.sum, r.entries = mirror.RecallReport{}, map[string]*mirror.Record{}
+	r.sum, r.entries = readers.Counts{}, map[string]*mirror.Record{}
 	for _, tally := range i.Feeds {
-		r.sum.Add(tally.RecallReport)
+		r.sum.Add(tally.Counts)
 	}
 	for rec, err := range r.store.Entries(t.Context(), mirror.Query{}) {
 		require.NoError(t, err)
@@ -144,7 +144,7 @@ INSERT INTO rss_item VALUES
 	require.Equal(t, "3", r.marks[len(r.marks)-1])
 
 	r.into(t, source(t, "newsboat", file), nil, "")
-	require.Equal(t, mirror.RecallReport{Same: 3}, r.sum)
+	require.Equal(t, readers.Counts{Same: 3}, r.sum)
 	require.Len(t, imported(t, source(t, "newsboat", file), nil, "2").entries, 1, "after a mark")
 	require.Empty(t, imported(t, source(t, "newsboat", file, "http://c.example/feed"), nil, "").entries, "only one feed")
 }
@@ -335,7 +335,7 @@ func TestNewsboatItself(t *testing.T) {
 	require.Zero(t, changes.Added, "the feed's own copies replace newsboat's")
 	require.Equal(t, 30, changes.Changed)
 	r.into(t, source(t, "newsboat", cache), nil, "")
-	require.Equal(t, mirror.RecallReport{Same: 30}, r.sum)
+	require.Equal(t, readers.Counts{Same: 30}, r.sum)
 }
 
 func TestFreshRSS(t *testing.T) {
@@ -402,7 +402,7 @@ func TestMiniflux(t *testing.T) {
 	_, err = r.store.Feed(t.Context(), "http://b.example/feed")
 	require.NoError(t, err, "a feed without entries")
 	r.into(t, s, server(), "")
-	require.Equal(t, mirror.RecallReport{Same: entries}, r.sum)
+	require.Equal(t, readers.Counts{Same: entries}, r.sum)
 
 	bad := server()
 	bad.Header = http.Header{"Authorization": {"Bearer wrong"}}

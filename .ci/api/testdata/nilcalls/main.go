@@ -155,7 +155,7 @@ func values(ctx context.Context, ready bool) []any {
 		httptest.NewRequest("GET", "http://example.org/", nil), http.NewServeMux()}
 	if ready {
 		out := &publish.MemoryOutput{}
-		list = append(list, m, &mirror.Poller{Mirror: m}, &mirror.Recall{Mirror: m, Name: "x"}, &mirror.Import{Store: store}, &mirror.Export{Store: store},
+		list = append(list, m, &mirror.Poller{Mirror: m}, &mirror.Recall{Mirror: m, Name: "x"},
 			mirror.NewFeed("https://example.org/"), &publish.Publisher{Output: out, Base: "https://example.org/"}, &publish.Handler{FS: out},
 			&republish.Handler{Store: store, Output: out}, &atompmh.Harvester{URL: "x:"}, &modifiedrange.Harvester{URL: "x:"}, &feedhistory.Document{Format: feedhistory.Atom})
 	}
