@@ -254,7 +254,7 @@ func ExampleMarker() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for m, err := range store.Marks(ctx, mirror.MarksQuery{Feed: feed, With: mirror.MarkStarred}) {
+	for m, err := range store.Marks(ctx, mirror.MarksQuery{Feed: feed, With: "starred"}) {
 		if err != nil {
 			log.Fatal(err)
 		}

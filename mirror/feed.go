@@ -164,12 +164,9 @@ type DocumentRecord struct {
 	Newest time.Time `json:"newest,omitzero"` // the latest time of an entry; zero if none has a time
 }
 
-// Compare orders the documents of a feed: the newest first, by Rank, and of equal ones the
+// compare orders the documents of a feed: the newest first, by Rank, and of equal ones the
 // one with the greater URL.
-func (d *DocumentRecord) Compare(other *DocumentRecord) int {
-	if d == nil || other == nil {
-		return nilLast(d == nil, other == nil)
-	}
+func (d *DocumentRecord) compare(other *DocumentRecord) int {
 	return cmp.Or(other.Rank.compare(d.Rank), cmp.Compare(other.URL, d.URL))
 }
 
@@ -669,13 +666,13 @@ func (s publicStore) Entries(ctx context.Context, q Query) iter.Seq2[*Record, er
 }
 
 // Months counts the visible entries, for the function Months.
-func (s publicStore) Months(ctx context.Context, q Query) ([]Month, error) {
+func (s publicStore) Months(ctx context.Context, q Query) (map[time.Time]int64, error) {
 	months, err := Months(ctx, s.Store, q)
 	if err != nil {
 		return nil, err
 	}
 	if shows, err := s.shows(ctx, q.Feed); !shows {
-		return nil, err
+		return map[time.Time]int64{}, err
 	}
 	return months, nil
 }

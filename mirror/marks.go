@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/settings"
 )
 
@@ -42,9 +43,7 @@ func (m *Marks) isZero() bool {
 // them has.
 func (m *Marks) join(o *Marks) {
 	for _, pair := range [][2]*time.Time{{&m.Read, &o.Read}, {&m.Starred, &o.Starred}, {&m.Forward, &o.Forward}, {&m.Backward, &o.Backward}} {
-		if pair[1].After(*pair[0]) {
-			*pair[0] = *pair[1]
-		}
+		*pair[0] = feedtime.Later(*pair[0], *pair[1])
 	}
 	m.Position = cmp.Or(m.Position, o.Position)
 	for _, label := range o.Labels {
@@ -54,37 +53,35 @@ func (m *Marks) join(o *Marks) {
 	}
 }
 
-// A MarkName is the name of one of the times of Marks.
-type MarkName string
-
-// The names of marks.
-const (
-	MarkRead     MarkName = "read"     // Marks.Read
-	MarkStarred  MarkName = "starred"  // Marks.Starred
-	MarkForward  MarkName = "forward"  // Marks.Forward
-	MarkBackward MarkName = "backward" // Marks.Backward
-)
-
-// Time returns the time of a mark; zero if the entry does not have it.
-func (m *Marks) Time(name MarkName) time.Time {
-	switch name {
-	case MarkRead:
-		return m.Read
-	case MarkStarred:
-		return m.Starred
-	case MarkForward:
-		return m.Forward
-	case MarkBackward:
-		return m.Backward
+// Time returns a time by its name: "read", "starred", "forward" or "backward". It is zero if
+// the entry does not have it, or the name is another one.
+func (m *Marks) Time(name string) time.Time {
+	if at := m.time(name); at != nil {
+		return *at
 	}
 	return time.Time{}
+}
+
+// time returns the place of a time; nil if there is none with this name.
+func (m *Marks) time(name string) *time.Time {
+	switch name {
+	case "read":
+		return &m.Read
+	case "starred":
+		return &m.Starred
+	case "forward":
+		return &m.Forward
+	case "backward":
+		return &m.Backward
+	}
+	return nil
 }
 
 // A MarksQuery selects marks: of one feed, by ID, or with With. One of both must be set.
 type MarksQuery struct {
 	Feed  string   // Feed is the URL of one feed; "" means all feeds.
 	IDs   []string // IDs, if not nil, selects the entries with these IDs.
-	With  MarkName // With, if not "", selects the entries with this mark: the latest first, then by Feed and ID.
+	With  string   // With, if not "", selects the entries with this time, by the name that Marks.Time takes: the latest first, then by Feed and ID.
 	Limit int      // Limit is the maximum number of entries; zero means all, a negative one is an error.
 }
 
@@ -93,7 +90,7 @@ func (q *MarksQuery) Check() error {
 	if q.Feed == "" && q.With == "" {
 		return errors.New("mirror: a MarksQuery needs a Feed or With")
 	}
-	if q.With != "" && !slices.Contains([]MarkName{MarkRead, MarkStarred, MarkForward, MarkBackward}, q.With) {
+	if q.With != "" && new(Marks).time(q.With) == nil {
 		return fmt.Errorf("mirror: MarksQuery.With: there is no mark %q", q.With)
 	}
 	return settings.Check("mirror", settings.Number{Name: "MarksQuery.Limit", Value: int64(q.Limit)})

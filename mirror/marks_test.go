@@ -79,7 +79,7 @@ func TestMarksPublic(t *testing.T) {
 		put(t, full, url, url == "urn:private", 1)
 		require.NoError(t, full.Mark(t.Context(), url, []string{"1", "2"}, read))
 	}
-	q := mirror.MarksQuery{With: mirror.MarkRead}
+	q := mirror.MarksQuery{With: "read"}
 	all := feedtest.All(t, view.Marks(t.Context(), q))
 	require.Len(t, all, 4)
 	require.False(t, slices.ContainsFunc(all, func(m *mirror.Marks) bool { return m.Feed == "urn:private" }))

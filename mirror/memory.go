@@ -73,11 +73,11 @@ func (m *memory) Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error]
 			return nil, errors.New("mirror: a FeedQuery cannot have both Due and After")
 		}
 		for _, f := range m.feeds {
-			if q.Has(f.state) {
+			if q.has(f.state) {
 				found = append(found, f.state)
 			}
 		}
-		slices.SortFunc(found, q.Compare)
+		slices.SortFunc(found, q.compare)
 		return limited(found, q.Limit), nil
 	})
 }
@@ -125,7 +125,7 @@ func (m *memory) Documents(ctx context.Context, feed string) iter.Seq2[*Document
 		if f == nil {
 			return nil, nil
 		}
-		return slices.SortedFunc(slices.Values(f.documents), (*DocumentRecord).Compare), nil
+		return slices.SortedFunc(slices.Values(f.documents), (*DocumentRecord).compare), nil
 	})
 }
 
@@ -151,12 +151,12 @@ func (m *memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 				continue
 			}
 			for _, e := range f.entries {
-				if q.Has(e.record) && e.record.says(search, q.Prefix) {
+				if e.record != nil && q.has(e.record) && e.record.says(search, q.Prefix) {
 					found = append(found, e.record)
 				}
 			}
 		}
-		slices.SortFunc(found, q.Compare)
+		slices.SortFunc(found, q.compare)
 		return limited(found, q.Limit), nil
 	})
 }

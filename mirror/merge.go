@@ -42,7 +42,7 @@ func (r *Record) isBuried() bool {
 	if !updated.IsZero() {
 		updated = r.Copy.At // the entry's own time, unless its source knew better
 	}
-	return !r.Tombstone.IsZero() && r.Tombstone.precedence().Deletes(updated, rank)
+	return r.Tombstone != (TombstoneRecord{}) && r.Tombstone.precedence().Deletes(updated, rank)
 }
 
 // An effect is the effect of a document on a record.
@@ -59,7 +59,7 @@ type effect struct {
 func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 	back := r.Absence != 0 && c.Rank.Seq > r.Absence && !from.recalled
 	known := r.Copy.Digest != ""
-	if c.Rank.isKept() && !r.Tombstone.IsZero() {
+	if c.Rank.isKept() && r.Tombstone != (TombstoneRecord{}) {
 		return did // a reader does not bring back entries the publisher has deleted
 	}
 	if c.Digest == r.Copy.Digest && r.Copy.Source == "" {
@@ -230,7 +230,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 			before[id], effects[id] = r.State, &effect{}
 		}
 		if s.replaces {
-			effects[id].touched = effects[id].touched || !r.Tombstone.IsZero()
+			effects[id].touched = effects[id].touched || r.Tombstone != (TombstoneRecord{})
 			r.Tombstone = TombstoneRecord{}
 		}
 	}

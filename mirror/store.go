@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -47,9 +46,9 @@ var (
 // may come back as nil. The caller owns the values it passes to a Store, and those a
 // Store returns.
 //
-// Three methods are optional: those of Marker, Months(context.Context, Query) ([]Month, error),
-// which the function Months calls in place of reading the entries, and
-// Index(context.Context) error, which indexes committed entries for searching later, so that
+// Three methods are optional: those of Marker,
+// Months(context.Context, Query) (map[time.Time]int64, error), which the function Months
+// calls in place of reading the entries, and Index(context.Context) error, which indexes committed entries for searching later, so that
 // commits need not wait: a Poller calls it when no feed is being polled, and a search indexes
 // the rest.
 //
@@ -59,7 +58,7 @@ type Store interface {
 	// Store has no feed with this URL.
 	Feed(ctx context.Context, url string) (*Feed, error)
 
-	// Feeds yields the feeds selected by a query, ordered by FeedQuery.Compare.
+	// Feeds yields the feeds selected by a query, in its order.
 	Feeds(ctx context.Context, q FeedQuery) iter.Seq2[*Feed, error]
 
 	// Records returns the records of entries, by ID, whatever their State. Unknown IDs are
@@ -71,7 +70,8 @@ type Store interface {
 	// ErrNotFound if there is none.
 	Document(ctx context.Context, feed, url string) (*DocumentRecord, error)
 
-	// Documents yields all documents of a feed, ordered by DocumentRecord.Compare.
+	// Documents yields all documents of a feed, the newest first: by Rank.Time, Rank.Seq and
+	// URL, all descending.
 	Documents(ctx context.Context, feed string) iter.Seq2[*DocumentRecord, error]
 
 	// Commit stores a change, either all of it or nothing. The change is
@@ -90,14 +90,13 @@ type Store interface {
 	// documents. A change may combine several documents.
 	Commit(ctx context.Context, c *Commit) error
 
-	// Entries yields the records selected by a query, with their contents, ordered by
-	// Query.Compare. If the query's Search has no searchable words, or the store does not
+	// Entries yields the records selected by a query, with their contents, in its order. If the query's Search has no searchable words, or the store does not
 	// search, the error matches errors.ErrUnsupported. The values
 	// the query points to may change afterwards: Entries copies them.
 	Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 
 	// Versions yields the earlier versions kept of an entry, without the current one: the
-	// newest first, by Copy.Compare. Only ID, Copy and Content of each are set.
+	// newest first, by Copy.At, Rank.Time, Rank.Seq and Digest, all descending. Only ID, Copy and Content of each are set.
 	Versions(ctx context.Context, feed, id string) iter.Seq2[*Record, error]
 
 	// Remove removes a feed and everything belonging to it. The error matches ErrNotFound
@@ -105,17 +104,12 @@ type Store interface {
 	Remove(ctx context.Context, url string) error
 }
 
-// A Month is the number of entries in a calendar month.
-type Month struct {
-	Start   time.Time // the first instant of the month, in UTC
-	Entries int64     // the number of entries, by Record.Time
-}
-
-// Months returns the months in which a query selects entries, oldest first. The query needs
-// a Feed; of its other fields only Search, Prefix and States count. Entries without any
-// time are left out. Months asks the Store if it has such a method, and reads the entries
-// otherwise.
-func Months(ctx context.Context, s Store, q Query) (months []Month, err error) {
+// Months returns the number of entries a query selects in each calendar month with any, by
+// the first instant of the month in UTC; an entry's month is that of Record.Time. The query
+// needs a Feed; of its other fields only Search, Prefix and States count. Entries without
+// any time are left out. Months asks the Store if it has such a method, and reads the
+// entries otherwise.
+func Months(ctx context.Context, s Store, q Query) (map[time.Time]int64, error) {
 	if s == nil {
 		return nil, errors.New("mirror: Months: the Store is nil")
 	}
@@ -123,25 +117,19 @@ func Months(ctx context.Context, s Store, q Query) (months []Month, err error) {
 		return nil, errors.New("mirror: a Query for Months needs a Feed")
 	}
 	if counts, ok := s.(interface {
-		Months(context.Context, Query) ([]Month, error)
+		Months(context.Context, Query) (map[time.Time]int64, error)
 	}); ok {
 		return counts.Months(ctx, q)
 	}
+	months := map[time.Time]int64{}
 	q = Query{Feed: q.Feed, Search: q.Search, Prefix: q.Prefix, States: q.States}
 	for r, err := range s.Entries(ctx, q) {
 		if err != nil {
 			return nil, err
 		}
-		at := r.Time().UTC()
-		start := time.Date(at.Year(), at.Month(), 1, 0, 0, 0, 0, time.UTC)
-		if n := len(months); n == 0 || !months[n-1].Start.Equal(start) {
-			months = append(months, Month{Start: start})
+		if at := r.Time().UTC(); !at.IsZero() {
+			months[time.Date(at.Year(), at.Month(), 1, 0, 0, 0, 0, time.UTC)]++
 		}
-		months[len(months)-1].Entries++
-	}
-	slices.Reverse(months)
-	if len(months) > 0 && months[0].Start.IsZero() {
-		months = months[1:] // entries without any time
 	}
 	return months, nil
 }
@@ -170,7 +158,7 @@ type Commit struct {
 	Versions []*Record
 
 	// Keep is the maximum number of versions to keep of each entry in the commit; the
-	// oldest by Copy.Compare are dropped. Zero means none.
+	// oldest are dropped. Zero means none.
 	Keep int
 
 	// Documents are processed documents. A document replaces the stored one with the same
@@ -196,31 +184,17 @@ type FeedQuery struct {
 	Limit int // Limit is the maximum number of feeds; zero means all, a negative one is an error.
 }
 
-// Has reports whether the query selects a feed, Limit aside.
-func (q FeedQuery) Has(f *Feed) bool {
-	return f != nil && f.URL > q.After && (q.Due.IsZero() || !f.Gone && f.Alias == "" && !f.Next.After(q.Due))
+// has reports whether the query selects a feed, Limit aside.
+func (q FeedQuery) has(f *Feed) bool {
+	return f.URL > q.After && (q.Due.IsZero() || !f.Gone && f.Alias == "" && !f.Next.After(q.Due))
 }
 
-// Compare compares feeds in the order of the query.
-func (q FeedQuery) Compare(a, b *Feed) int {
-	switch {
-	case a == nil || b == nil:
-		return nilLast(a == nil, b == nil)
-	case q.Due.IsZero():
+// compare compares feeds in the order of the query.
+func (q FeedQuery) compare(a, b *Feed) int {
+	if q.Due.IsZero() {
 		return cmp.Compare(a.URL, b.URL)
 	}
 	return cmp.Or(a.Next.Compare(b.Next), cmp.Compare(a.URL, b.URL))
-}
-
-// nilLast compares values of which one is nil at least: it comes last.
-func nilLast(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }
 
 // A Query selects entries. The zero value selects all live entries of all
@@ -248,42 +222,33 @@ type Query struct {
 	AfterCommit *int64
 
 	// Beyond, if not nil, selects only entries after this one in the order: older ones,
-	// or newer ones with Oldest, or later changes with AfterCommit; earlier ones with
-	// Latest. Only its Feed, ID and Time count or, with AfterCommit, LastCommit and ID. The
+	// or later changes with AfterCommit; newer ones, or earlier changes, with Reverse. Only its Feed, ID and Time count or, with AfterCommit, LastCommit and ID. The
 	// entry need not be there.
 	Beyond *Record
 
-	// Oldest puts the oldest entries first. It has no effect with AfterCommit.
-	Oldest bool
-
-	// Latest, with AfterCommit, puts the latest changes first.
-	Latest bool
+	// Reverse turns the order around: the oldest entries come first or, with AfterCommit, the
+	// latest changes.
+	Reverse bool
 
 	States States // States selects by the State of entries; zero means Current.
 	Limit  int    // Limit is the maximum number of entries; zero means all, a negative one is an error.
 }
 
-// Has reports whether the query selects a record, Search and Limit aside.
-func (q Query) Has(r *Record) bool {
-	return r != nil && (q.Feed == "" || q.Feed == r.Feed) && q.States.has(r) &&
+// has reports whether the query selects a record, Search and Limit aside.
+func (q Query) has(r *Record) bool {
+	return (q.Feed == "" || q.Feed == r.Feed) && q.States.has(r) &&
 		(q.Since.IsZero() || !r.Time().Before(q.Since)) && (q.Until.IsZero() || r.Time().Before(q.Until)) &&
 		(q.AfterCommit == nil || r.LastCommit > *q.AfterCommit) &&
-		(q.Beyond == nil || q.Compare(r, q.Beyond) > 0)
+		(q.Beyond == nil || q.compare(r, q.Beyond) > 0)
 }
 
-// Compare compares records in the order of the query. No two are equal.
-func (q Query) Compare(a, b *Record) int {
-	if a == nil || b == nil {
-		return nilLast(a == nil, b == nil)
+// compare compares records in the order of the query. No two are equal.
+func (q Query) compare(a, b *Record) int {
+	if q.Reverse {
+		a, b = b, a
 	}
 	if q.AfterCommit != nil {
-		if q.Latest {
-			a, b = b, a
-		}
 		return cmp.Or(cmp.Compare(a.LastCommit, b.LastCommit), cmp.Compare(a.ID, b.ID))
-	}
-	if q.Oldest {
-		a, b = b, a
 	}
 	return cmp.Or(b.Time().Compare(a.Time()), cmp.Compare(b.Feed, a.Feed), cmp.Compare(b.ID, a.ID))
 }
@@ -453,16 +418,14 @@ type Copy struct {
 	Source string    `json:"source,omitempty"` // the Name of the Recall that brought it, or the reader that kept it; "" if a poll or a Merge did
 }
 
-// Compare orders the copies of an entry, older first (5005#20, 5005#21), and of equally old
-// ones the one with the smaller Digest.
-func (c Copy) Compare(other Copy) int {
-	return cmp.Or(c.compare(other), cmp.Compare(c.Digest, other.Digest))
-}
-
+// compare orders the copies of an entry, older first (5005#20, 5005#21).
 func (c Copy) compare(other Copy) int { return c.precedence().Compare(other.precedence()) }
 
-// newer puts the newer one of two versions first.
-func newer(a, b *Record) int { return b.Copy.Compare(a.Copy) }
+// newer puts the newer one of two versions first, and of equally old ones the one with the
+// greater Digest.
+func newer(a, b *Record) int {
+	return cmp.Or(b.Copy.compare(a.Copy), cmp.Compare(b.Copy.Digest, a.Copy.Digest))
+}
 
 func (c Copy) precedence() feedtime.Copy {
 	return feedtime.Copy{At: c.At, Rank: c.Rank.precedence()}
@@ -477,9 +440,6 @@ type TombstoneRecord struct {
 func (t TombstoneRecord) precedence() feedtime.Tombstone {
 	return feedtime.Tombstone{When: t.When, Rank: t.Rank.precedence()}
 }
-
-// IsZero reports whether there is no tombstone.
-func (t TombstoneRecord) IsZero() bool { return t.When.IsZero() && t.Rank == Rank{} }
 
 // Subscribe adds a feed to a store, such as a NewFeed, and reports whether it was new: of a
 // feed that is there already, it changes nothing. A Mirror that polls the store then polls

@@ -122,7 +122,7 @@ func (x *exporter) feed(f *Feed) error {
 	if err := x.state(f); err != nil {
 		return err
 	}
-	for _, q := range []Query{{Feed: f.URL, States: Current | Former, Oldest: true}, {Feed: f.URL, States: Traces, Oldest: true}} {
+	for _, q := range []Query{{Feed: f.URL, States: Current | Former, Reverse: true}, {Feed: f.URL, States: Traces, Reverse: true}} {
 		for r, err := range x.store.Entries(x.ctx, q) {
 			if err == nil {
 				err = x.entry(r)

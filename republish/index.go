@@ -368,7 +368,7 @@ func (p *publication) begin(ctx context.Context, closed []string) error {
 		return err
 	}
 	publisher := p.publisher(p.make.head)
-	err := p.each(ctx, mirror.Query{Feed: p.feed.URL, Oldest: true}, func(b batch) error { return p.append(ctx, publisher, b) })
+	err := p.each(ctx, mirror.Query{Feed: p.feed.URL, Reverse: true}, func(b batch) error { return p.append(ctx, publisher, b) })
 	if err != nil {
 		return err
 	}

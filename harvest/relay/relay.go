@@ -94,7 +94,7 @@ func (f Upstream) changes(ctx context.Context, start, end time.Time) (q mirror.Q
 			return q, err
 		}
 	}
-	return mirror.Query{Feed: f.URL, AfterCommit: &after, Latest: true, States: mirror.AllStates, Beyond: &mirror.Record{LastCommit: upTo + 1}}, nil
+	return mirror.Query{Feed: f.URL, AfterCommit: &after, Reverse: true, States: mirror.AllStates, Beyond: &mirror.Record{LastCommit: upTo + 1}}, nil
 }
 
 // versionBefore returns a version of the feed: the changes up to it have stamps before a

@@ -107,7 +107,7 @@ func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Rec
 	if q.AfterCommit != nil {
 		ask.add(s.every("change >= 0")+" AND change > ?", *q.AfterCommit)
 		than, order := ">", ""
-		if q.Latest {
+		if q.Reverse {
 			than, order = "<", " DESC"
 		}
 		if beyond != nil {
@@ -120,7 +120,7 @@ func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Rec
 		ask.add(s.every("time >= ''"))
 	}
 	than, order := "<", " DESC"
-	if q.Oldest {
+	if q.Reverse {
 		than, order = ">", ""
 	}
 	if beyond != nil {
@@ -452,7 +452,7 @@ func readPage[T any](
 func limitOf(rows int) string { return strconv.Itoa(1 << bits.Len(uint(rows-1))) }
 
 // Months counts by an index, for the function mirror.Months.
-func (s *Store) Months(ctx context.Context, q mirror.Query) ([]mirror.Month, error) {
+func (s *Store) Months(ctx context.Context, q mirror.Query) (map[time.Time]int64, error) {
 	if q.Feed == "" {
 		return nil, errors.New("a Query for Months needs a Feed")
 	}
@@ -467,26 +467,27 @@ func (s *Store) Months(ctx context.Context, q mirror.Query) ([]mirror.Month, err
 	q.Since, q.Until = time.Time{}, time.Time{}
 	ask := ask("SELECT substr(time, 1, 7) AS month, count(*) FROM fh.entries WHERE "+ofFeed, keyOf(q.Feed))
 	s.narrow(ask, &q, found.condition())
-	ask.add(" AND time > '' GROUP BY 1 ORDER BY 1")
+	ask.add(" AND time > '' GROUP BY 1")
 	return s.months(ctx, ask.sql.String(), ask.args...)
 }
 
-func (s *Store) months(ctx context.Context, query string, values ...any) (months []mirror.Month, err error) {
+func (s *Store) months(ctx context.Context, query string, values ...any) (map[time.Time]int64, error) {
 	rows, err := s.query(ctx, query, values...)
 	if err != nil {
 		return nil, failure(ctx, err)
 	}
 	defer rows.Close()
+	months := map[time.Time]int64{}
 	for rows.Next() {
-		var start string
-		var m mirror.Month
-		if err := rows.Scan(&start, &m.Entries); err != nil {
+		text, n := "", int64(0)
+		if err := rows.Scan(&text, &n); err != nil {
 			return nil, failure(ctx, err)
 		}
-		if m.Start, err = time.Parse("2006-01", start); err != nil {
+		start, err := time.Parse("2006-01", text)
+		if err != nil {
 			return nil, failure(ctx, err)
 		}
-		months = append(months, m)
+		months[start] = n
 	}
 	return months, failure(ctx, rows.Err())
 }
@@ -502,5 +503,5 @@ func (s *Store) countMonths() string {
 		FROM months WHERE month IS NOT NULL
 	)
 	SELECT month, (SELECT count(*) FROM fh.entries WHERE ` + live + ` AND time > month AND time < month || '~')
-	FROM months WHERE month IS NOT NULL ORDER BY month`
+	FROM months WHERE month IS NOT NULL`
 }

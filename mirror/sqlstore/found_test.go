@@ -63,7 +63,7 @@ func TestSearchMany(t *testing.T) {
 		for _, store := range []*sqlstore.Store{reader, s} {
 			for word, has := range says {
 				for _, q := range []mirror.Query{
-					{Limit: 20}, {Limit: 300}, {Oldest: true, Feed: "a", Limit: 20}, {Until: start.Add(24 * time.Hour), Limit: 20},
+					{Limit: 20}, {Limit: 300}, {Reverse: true, Feed: "a", Limit: 20}, {Until: start.Add(24 * time.Hour), Limit: 20},
 				} {
 					q.Search = word
 					require.Equal(t, expected(entries, start, q, has), ids(t, store, q), "%s %+v", word, q)
@@ -109,7 +109,7 @@ func expected(entries int, start time.Time, q mirror.Query, has func(int) bool) 
 		}
 	}
 	slices.SortFunc(all, func(a, b mirror.Record) int {
-		if q.Oldest {
+		if q.Reverse {
 			a, b = b, a
 		}
 		return cmp.Or(b.Time().Compare(a.Time()), cmp.Compare(b.Feed, a.Feed), cmp.Compare(b.ID, a.ID))

@@ -24,7 +24,7 @@ func (s *Store) Marks(ctx context.Context, q mirror.MarksQuery) iter.Seq2[*mirro
 	}
 	q.IDs = slices.Clone(q.IDs)
 	return pages(ctx, s, q.Limit, func(after *mirror.Marks) (*question, error) {
-		ask, time := ask(selectMarks), string(q.With)
+		ask, time := ask(selectMarks), q.With
 		if q.With == "" {
 			ask.add("m."+ofFeed, keyOf(q.Feed))
 		} else if ask.add("m." + time + " <> ''"); q.Feed != "" {

@@ -356,7 +356,7 @@ func (f *search) pick(ctx context.Context, q *mirror.Query, beyond *mirror.Recor
 func (f *search) bound(ctx context.Context, q mirror.Query, beyond *mirror.Record) (mirror.Query, bool, error) {
 	ask := ask("SELECT time FROM fh.entries")
 	than, order := "<=", " DESC"
-	if q.Oldest {
+	if q.Reverse {
 		than, order = ">=", ""
 	}
 	if q.Feed == "" {
@@ -367,9 +367,9 @@ func (f *search) bound(ctx context.Context, q mirror.Query, beyond *mirror.Recor
 	switch {
 	case beyond != nil:
 		ask.add(" AND time "+than+" ?", timeText(beyond.Time()))
-	case q.Oldest && !q.Since.IsZero():
+	case q.Reverse && !q.Since.IsZero():
 		ask.add(" AND time >= ?", timeText(q.Since))
-	case !q.Oldest && !q.Until.IsZero():
+	case !q.Reverse && !q.Until.IsZero():
 		ask.add(" AND time < ?", timeText(q.Until))
 	}
 	ask.add(" ORDER BY time" + order + " LIMIT 1 OFFSET " + strconv.Itoa(f.reach.steps<<bits.Len(uint(f.want-1))))
@@ -385,9 +385,9 @@ func (f *search) bound(ctx context.Context, q mirror.Query, beyond *mirror.Recor
 			return q, false, err
 		}
 		switch {
-		case q.Oldest && (q.Until.IsZero() || last.Before(q.Until)):
+		case q.Reverse && (q.Until.IsZero() || last.Before(q.Until)):
 			q.Until, whole = last.Add(1), false
-		case !q.Oldest && last.After(q.Since):
+		case !q.Reverse && last.After(q.Since):
 			q.Since, whole = last, false
 		}
 	}

@@ -85,7 +85,7 @@ var drawSearch = rapid.Custom(func(t *rapid.T) mirror.Query {
 	q := mirror.Query{
 		Search: rapid.SampledFrom([]string{"all", "also", "some", "rare", "all some", "some also", "none"}).Draw(t, "search"),
 		Feed:   rapid.SampledFrom([]string{"", "", "a"}).Draw(t, "feed"),
-		Limit:  rapid.IntRange(0, 20).Draw(t, "limit"), Oldest: rapid.Bool().Draw(t, "oldest"),
+		Limit:  rapid.IntRange(0, 20).Draw(t, "limit"), Reverse: rapid.Bool().Draw(t, "reverse"),
 		States: mirror.States(rapid.IntRange(0, int(mirror.AllStates)).Draw(t, "states")),
 	}
 	if rapid.Bool().Draw(t, "prefix") {
@@ -97,7 +97,7 @@ var drawSearch = rapid.Custom(func(t *rapid.T) mirror.Query {
 	if rapid.Bool().Draw(t, "from a place") {
 		q.Beyond = &mirror.Record{Added: minute(rapid.IntRange(1, 10).Draw(t, "beyond")), Feed: "a", ID: "15"}
 	}
-	if version := rapid.Int64Range(-1, 6).Draw(t, "changes"); q.Feed != "" && version >= 0 && !q.Oldest {
+	if version := rapid.Int64Range(-1, 6).Draw(t, "changes"); q.Feed != "" && version >= 0 {
 		q.AfterCommit, q.Beyond = &version, nil
 	}
 	return q

@@ -100,12 +100,12 @@ func testMarksOrder(t *testing.T, w *world) {
 	}
 	require.Equal(t, ids, marked(t, s, mirror.MarksQuery{Feed: feedURL}))
 	require.Equal(t, ids[:300], marked(t, s, mirror.MarksQuery{Feed: feedURL, Limit: 300}))
-	require.Equal(t, latest, marked(t, s, mirror.MarksQuery{Feed: feedURL, With: mirror.MarkForward}))
-	require.Equal(t, latest[:2], marked(t, s, mirror.MarksQuery{Feed: feedURL + "2", With: mirror.MarkForward, Limit: 2}))
-	require.Equal(t, []string{latest[0], latest[1], latest[0], latest[1], latest[2]}, marked(t, s, mirror.MarksQuery{With: mirror.MarkForward, Limit: 5}))
-	require.Len(t, marked(t, s, mirror.MarksQuery{With: mirror.MarkForward}), many)
-	require.Equal(t, ids, marked(t, s, mirror.MarksQuery{Feed: feedURL, With: mirror.MarkRead})) // all at one time
-	require.Empty(t, marked(t, s, mirror.MarksQuery{With: mirror.MarkStarred}))
+	require.Equal(t, latest, marked(t, s, mirror.MarksQuery{Feed: feedURL, With: "forward"}))
+	require.Equal(t, latest[:2], marked(t, s, mirror.MarksQuery{Feed: feedURL + "2", With: "forward", Limit: 2}))
+	require.Equal(t, []string{latest[0], latest[1], latest[0], latest[1], latest[2]}, marked(t, s, mirror.MarksQuery{With: "forward", Limit: 5}))
+	require.Len(t, marked(t, s, mirror.MarksQuery{With: "forward"}), many)
+	require.Equal(t, ids, marked(t, s, mirror.MarksQuery{Feed: feedURL, With: "read"})) // all at one time
+	require.Empty(t, marked(t, s, mirror.MarksQuery{With: "starred"}))
 }
 
 // Of several calls at once, none is lost.

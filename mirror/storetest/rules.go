@@ -335,18 +335,18 @@ func testOrder(_ *testing.T, w *world) {
 	w.entries(mirror.Query{Limit: 7}, mirror.Query{Limit: len(want) + 1}, mirror.Query{Limit: -1},
 		mirror.Query{Feed: "a"}, mirror.Query{Feed: "a", Limit: 200})
 	for _, oldest := range []bool{false, true} {
-		want := w.entries(mirror.Query{Oldest: oldest})
+		want := w.entries(mirror.Query{Reverse: oldest})
 		for i := 0; i < len(want); i += 17 {
-			w.entries(mirror.Query{Oldest: oldest, Beyond: want[i], Limit: 9})
+			w.entries(mirror.Query{Reverse: oldest, Beyond: want[i], Limit: 9})
 		}
 		between := *want[50] // of no record
 		between.ID += " "
-		of := w.entries(mirror.Query{Oldest: oldest, Feed: "b"})
-		w.entries(mirror.Query{Oldest: oldest, Beyond: want[299]},
-			mirror.Query{Oldest: oldest, Feed: "b", Beyond: of[99]},
-			mirror.Query{Oldest: oldest, Beyond: &between},
-			mirror.Query{Oldest: oldest, Beyond: &mirror.Record{Added: want[50].Time(), Feed: "0"}},
-			mirror.Query{Oldest: oldest, Beyond: &mirror.Record{Added: at(9999)}})
+		of := w.entries(mirror.Query{Reverse: oldest, Feed: "b"})
+		w.entries(mirror.Query{Reverse: oldest, Beyond: want[299]},
+			mirror.Query{Reverse: oldest, Feed: "b", Beyond: of[99]},
+			mirror.Query{Reverse: oldest, Beyond: &between},
+			mirror.Query{Reverse: oldest, Beyond: &mirror.Record{Added: want[50].Time(), Feed: "0"}},
+			mirror.Query{Reverse: oldest, Beyond: &mirror.Record{Added: at(9999)}})
 	}
 }
 
@@ -398,15 +398,15 @@ func testDeleted(_ *testing.T, w *world) {
 		mirror.Query{States: mirror.Former, Feed: feedURL, AfterCommit: &zero},
 		mirror.Query{States: mirror.Current | mirror.Former, Limit: 2, Beyond: records[0]},
 		mirror.Query{States: mirror.Traces},
-		mirror.Query{States: mirror.Traces, Feed: feedURL, Oldest: true},
+		mirror.Query{States: mirror.Traces, Feed: feedURL, Reverse: true},
 		mirror.Query{States: mirror.Traces, Feed: feedURL, AfterCommit: &zero},
 		mirror.Query{States: mirror.Traces, Feed: "another feed"},
 		mirror.Query{States: mirror.Current | mirror.Traces},
 		mirror.Query{States: mirror.Former | mirror.Traces, Feed: feedURL},
-		mirror.Query{States: mirror.AllStates, Feed: feedURL, AfterCommit: &zero, Latest: true},
+		mirror.Query{States: mirror.AllStates, Feed: feedURL, AfterCommit: &zero, Reverse: true},
 		mirror.Query{States: mirror.AllStates, Feed: feedURL, AfterCommit: &zero},
-		mirror.Query{States: mirror.AllStates, Feed: feedURL, AfterCommit: &zero, Latest: true, Beyond: &mirror.Record{LastCommit: 4}, Limit: 2},
-		mirror.Query{Feed: feedURL, AfterCommit: &zero, Latest: true, Limit: 1})
+		mirror.Query{States: mirror.AllStates, Feed: feedURL, AfterCommit: &zero, Reverse: true, Beyond: &mirror.Record{LastCommit: 4}, Limit: 2},
+		mirror.Query{Feed: feedURL, AfterCommit: &zero, Reverse: true, Limit: 1})
 	back := *records[2]
 	back.State = mirror.Live
 	w.commit(feedURL, mirror.Commit{Touch: []*mirror.Record{&back}})

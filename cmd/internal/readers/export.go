@@ -156,7 +156,7 @@ func (x *Export) articles(ctx context.Context, feeds iter.Seq2[*mirror.Feed, err
 				return
 			}
 			q := x.Query
-			q.Feed, q.Oldest, q.States = f.URL, true, mirror.Current
+			q.Feed, q.Reverse, q.States = f.URL, true, mirror.Current
 			for r, err := range x.Store.Entries(ctx, q) {
 				var e *feedhistory.Entry
 				if err == nil {

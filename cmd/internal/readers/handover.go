@@ -147,7 +147,7 @@ func (h *Handover) Run(ctx context.Context, feed string, to ReaderFeed) (*Report
 		return report, err
 	}
 	failures := 0
-	for r, err := range h.Store.Entries(ctx, mirror.Query{Feed: f.URL, Oldest: true}) {
+	for r, err := range h.Store.Entries(ctx, mirror.Query{Feed: f.URL, Reverse: true}) {
 		if err != nil {
 			return report, err
 		}

@@ -50,7 +50,7 @@ const (
 )
 
 // appMarks are the marks of states.
-var appMarks = map[string]mirror.MarkName{readState: mirror.MarkRead, starState: mirror.MarkStarred}
+var appMarks = map[string]string{readState: "read", starState: "starred"}
 
 var (
 	errUnknownApp = &problem{http.StatusUnauthorized, "The app must log in", "Make a login for it at “Feed readers” on this server's pages."}
@@ -210,17 +210,17 @@ type stream struct {
 	Next    string                     `json:"continuation,omitempty"`
 
 	query        mirror.Query
-	feeds        map[string]*mirror.Feed  // the feeds of the entries, by URL
-	want         map[mirror.MarkName]bool // the marks entries must have, or must not have
-	since, until int64                    // when entries came here, in microseconds; zero means any time
-	room         int                      // for texts, in bytes
+	feeds        map[string]*mirror.Feed // the feeds of the entries, by URL
+	want         map[string]bool         // the marks entries must have, or must not have
+	since, until int64                   // when entries came here, in microseconds; zero means any time
+	room         int                     // for texts, in bytes
 }
 
 // streamOf returns the stream a request asks for.
 func (s *Server) streamOf(r *http.Request, id string) (*stream, error) {
 	a := &stream{
 		ID: cmp.Or(id, readingList), Updated: s.now().Unix(), Items: []readers.GoogleReaderItem{}, Refs: []map[string]string{}, room: mostTexts,
-		query: mirror.Query{Oldest: r.Form.Get("r") == "o", Beyond: parseToken(r.Form.Get("c")), Limit: atOnce}, want: map[mirror.MarkName]bool{},
+		query: mirror.Query{Reverse: r.Form.Get("r") == "o", Beyond: parseToken(r.Form.Get("c")), Limit: atOnce}, want: map[string]bool{},
 	}
 	of := a.ID
 	if appMarks[of] != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"html/template"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -94,9 +95,9 @@ func (d *directory) yearsOf(ctx context.Context, feed *mirror.Feed) (map[int]int
 		}
 		years := map[int]int64{}
 		months, err := mirror.Months(ctx, d.store, mirror.Query{Feed: feed.URL})
-		for _, m := range months {
-			if !m.Start.IsZero() {
-				years[m.Start.Year()] += m.Entries
+		for start, n := range months {
+			if !start.IsZero() {
+				years[start.Year()] += n
 			}
 		}
 		return years, err
@@ -134,9 +135,24 @@ func (d *directory) add(ctx context.Context, url string) error {
 	return nil
 }
 
+// A month is the number of entries in a calendar month.
+type month struct {
+	Start   time.Time // its first instant, in UTC
+	Entries int64
+}
+
+// sortedMonths returns counts by month as a list, the oldest first.
+func sortedMonths(counts map[time.Time]int64) (months []month) {
+	for start, n := range counts {
+		months = append(months, month{start, n})
+	}
+	slices.SortFunc(months, func(a, b month) int { return a.Start.Compare(b.Start) })
+	return months
+}
+
 // figures are the numbers on pages about all entries of a feed.
 type figures struct {
-	months []mirror.Month // the months with entries, oldest first
+	months []month // the months with entries, oldest first
 	newest time.Time
 }
 
@@ -155,7 +171,9 @@ func (d *directory) figuresOf(ctx context.Context, feed *mirror.Feed) (figures, 
 			return f, nil
 		}
 		if f.newest, err = d.newestOf(ctx, feed); err == nil {
-			f.months, err = mirror.Months(ctx, d.store, mirror.Query{Feed: feed.URL})
+			var counts map[time.Time]int64
+			counts, err = mirror.Months(ctx, d.store, mirror.Query{Feed: feed.URL})
+			f.months = sortedMonths(counts)
 		}
 		return f, err
 	})

@@ -34,7 +34,7 @@ type entriesView struct {
 
 	MayMark bool // whether the visitor may set marks of the entries
 
-	hits []mirror.Month // the number of entries in each month, unless the list has all entries
+	hits []month // the number of entries in each month, unless the list has all entries
 }
 
 // Hits returns how many entries of the feed meet the conditions, in all periods; -1 if
@@ -47,7 +47,7 @@ func (v *entriesView) Hits() int64 {
 }
 
 // totalOf returns the number of entries in months.
-func totalOf(months []mirror.Month) (all int64) {
+func totalOf(months []month) (all int64) {
 	for _, m := range months {
 		all += m.Entries
 	}
@@ -163,8 +163,9 @@ func portions(ctx context.Context, store mirror.Store, q mirror.Query) iter.Seq2
 }
 
 // countHits counts the entries of a feed's list by month.
-func countHits(ctx context.Context, store mirror.Store, v *entriesView, q mirror.Query) (err error) {
-	v.hits, err = mirror.Months(ctx, store, mirror.Query{Feed: q.Feed, Search: q.Search, Prefix: q.Prefix, States: q.States})
+func countHits(ctx context.Context, store mirror.Store, v *entriesView, q mirror.Query) error {
+	counts, err := mirror.Months(ctx, store, mirror.Query{Feed: q.Feed, Search: q.Search, Prefix: q.Prefix, States: q.States})
+	v.hits = sortedMonths(counts)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil // the list reports it
 	}
@@ -298,7 +299,7 @@ func (s selection) states() mirror.States {
 // It ignores invalid values.
 func newSelection(q url.Values) (selection, mirror.Query) {
 	s := selection{Search: strings.TrimSpace(q.Get("q")), Gone: q.Get("deleted") != "", Oldest: q.Get("order") == "oldest"}
-	query := mirror.Query{Search: s.Search, Prefix: isBeginning(s.Search), States: s.states(), Oldest: s.Oldest, Limit: entriesPerPage + 1}
+	query := mirror.Query{Search: s.Search, Prefix: isBeginning(s.Search), States: s.states(), Reverse: s.Oldest, Limit: entriesPerPage + 1}
 	if from, err := time.Parse("2006-01", q.Get("month")); err == nil {
 		s.Month, s.From, s.Span = q.Get("month"), from, 1
 		if span, err := strconv.Atoi(q.Get("span")); err == nil && 1 < span && span <= 1200 {

@@ -158,7 +158,7 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request, feed *mirror.
 	}
 	if p.Marks = marks[record.ID]; p.Marks != nil {
 		p.Marks.Next = s.at(r.URL.RequestURI())
-		if asked := run(q.Get("run")); runs[asked] != "" {
+		if asked := run(q.Get("run")); slices.Contains(runs, asked) {
 			p.Marks.Run = asked
 		}
 	}
@@ -224,7 +224,7 @@ func (w *entryText) plain() string { return w.Title + "\n" + plain(w.text) }
 // that is not ""; nil if there is none.
 func (s *Server) neighbours(ctx context.Context, r *mirror.Record, search string) (older, newer *entryItem, err error) {
 	for oldest, found := range map[bool]**entryItem{false: &older, true: &newer} {
-		query := mirror.Query{Feed: r.Feed, Search: search, Prefix: isBeginning(search), Beyond: r, Oldest: oldest, Limit: 1}
+		query := mirror.Query{Feed: r.Feed, Search: search, Prefix: isBeginning(search), Beyond: r, Reverse: oldest, Limit: 1}
 		other, err := lastOf(ctx, s.store, query)
 		if err != nil {
 			return nil, nil, err
@@ -271,7 +271,7 @@ func (s *Server) pick(ctx context.Context, feed *mirror.Feed, among func(all int
 		return nil, errNoEntry
 	}
 	n := among(all)
-	query := mirror.Query{Feed: feed.URL, Oldest: true}
+	query := mirror.Query{Feed: feed.URL, Reverse: true}
 	for _, m := range f.months {
 		if n < m.Entries {
 			query.Since, query.Until, query.Limit = m.Start, m.Start.AddDate(0, 1, 0), int(n)+1

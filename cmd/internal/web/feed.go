@@ -175,7 +175,7 @@ func (d *directory) periodsOf(ctx context.Context, v *entriesView, feed *mirror.
 	return nil, nil
 }
 
-func monthsOf(v *entriesView, months []mirror.Month) (all []period) {
+func monthsOf(v *entriesView, months []month) (all []period) {
 	for _, m := range months {
 		if m.Start.Year() == v.From.Year() {
 			all = append(all, period{Says: m.Start.Format("January"), Entries: m.Entries, Query: v.period(m.Start, 1)})
@@ -185,8 +185,8 @@ func monthsOf(v *entriesView, months []mirror.Month) (all []period) {
 }
 
 // daysOf returns the days of a month with entries.
-func (d *directory) daysOf(ctx context.Context, v *entriesView, feed *mirror.Feed, m mirror.Month) (all []period, err error) {
-	query := mirror.Query{Feed: feed.URL, Since: m.Start, Until: m.Start.AddDate(0, 1, 0), Search: v.Search, Prefix: isBeginning(v.Search), States: v.states(), Oldest: true, Limit: mostDays}
+func (d *directory) daysOf(ctx context.Context, v *entriesView, feed *mirror.Feed, m month) (all []period, err error) {
+	query := mirror.Query{Feed: feed.URL, Since: m.Start, Until: m.Start.AddDate(0, 1, 0), Search: v.Search, Prefix: isBeginning(v.Search), States: v.states(), Reverse: true, Limit: mostDays}
 	for record, err := range portions(ctx, d.store, query) {
 		if err != nil {
 			return nil, err

@@ -127,7 +127,7 @@ func (s *Server) listFeeds(w http.ResponseWriter, r *http.Request, status int, v
 	}
 	v.Until = s.now().UTC().Year()
 	v.Since = v.Until
-	var months [][]mirror.Month // of each feed
+	var months [][]month // of each feed
 	for _, feed := range feeds {
 		view, figures, err := s.view(r.Context(), feed)
 		if err != nil {
@@ -160,7 +160,7 @@ func (s *Server) listFeeds(w http.ResponseWriter, r *http.Request, status int, v
 }
 
 // byYear counts the entries of months in each year of the strips.
-func (v *feedsView) byYear(months []mirror.Month) []int64 {
+func (v *feedsView) byYear(months []month) []int64 {
 	bins := make([]int64, v.Until-v.Since+1)
 	for _, m := range months {
 		bins[min(max(m.Start.Year()-v.Since, 0), len(bins)-1)] += m.Entries

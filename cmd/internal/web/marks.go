@@ -18,12 +18,12 @@ import (
 // The marks of a server are its owner's: who may change anything, and the readers to whom
 // the owner has given a login, set and see them.
 
-// A run is a direction in which somebody reads on. Its place in a feed is the last entry
-// read so, which a search, a day or a random entry does not move.
+// A run is a direction in which somebody reads on, by the name of its time in mirror.Marks.
+// Its place in a feed is the last entry read so, which a search, a day or a random entry
+// does not move.
 type run string
 
-// runs are the marks of the places.
-var runs = map[run]mirror.MarkName{"forward": mirror.MarkForward, "backward": mirror.MarkBackward}
+var runs = []run{"forward", "backward"}
 
 // mayMark reports whether a request may set and see marks.
 func (s *Server) mayMark(r *http.Request) bool {
@@ -158,8 +158,8 @@ const largeStep = 10
 
 // places returns where somebody was in a feed, of each run that there was.
 func (s *Server) places(r *http.Request, feed *mirror.Feed, f figures) (all []*readingPlace, err error) {
-	for _, in := range []run{"forward", "backward"} {
-		marks, err := s.marks(r, mirror.MarksQuery{Feed: feed.URL, With: runs[in], Limit: 2})
+	for _, in := range runs {
+		marks, err := s.marks(r, mirror.MarksQuery{Feed: feed.URL, With: string(in), Limit: 2})
 		if err != nil {
 			return nil, err
 		}
@@ -202,7 +202,7 @@ func (d *directory) readingPlace(ctx context.Context, feed, id string, f figures
 
 // A reading is how much of a feed has been read and starred, by month.
 type reading struct {
-	read, starred []mirror.Month
+	read, starred []month
 	made          time.Time // zero for visitors who may not see marks
 }
 
@@ -218,10 +218,10 @@ func (s *Server) readingOf(r *http.Request, feed string) (p reading, err error) 
 		return known, nil
 	}
 	p.made = time.Now()
-	if p.read, err = s.markedMonths(r, feed, mirror.MarkRead); err != nil {
+	if p.read, err = s.markedMonths(r, feed, "read"); err != nil {
 		return p, err
 	}
-	if p.starred, err = s.markedMonths(r, feed, mirror.MarkStarred); err != nil {
+	if p.starred, err = s.markedMonths(r, feed, "starred"); err != nil {
 		return p, err
 	}
 	s.feeds.readings.Put(feed, p)
@@ -229,7 +229,7 @@ func (s *Server) readingOf(r *http.Request, feed string) (p reading, err error) 
 }
 
 // markedMonths counts the entries of a feed with a mark by month.
-func (s *Server) markedMonths(r *http.Request, feed string, name mirror.MarkName) (months []mirror.Month, err error) {
+func (s *Server) markedMonths(r *http.Request, feed string, name string) ([]month, error) {
 	all, err := s.marks(r, mirror.MarksQuery{Feed: feed, With: name})
 	if err != nil || len(all) == 0 {
 		return nil, err
@@ -245,11 +245,7 @@ func (s *Server) markedMonths(r *http.Request, feed string, name mirror.MarkName
 			counts[monthOf(record.Time())]++
 		}
 	}
-	for start, n := range counts {
-		months = append(months, mirror.Month{Start: start, Entries: n})
-	}
-	slices.SortFunc(months, func(a, b mirror.Month) int { return a.Start.Compare(b.Start) })
-	return months, err
+	return sortedMonths(counts), err
 }
 
 // latestFeeds returns the feeds in which the visitor was last, the latest first.
@@ -258,13 +254,13 @@ func (s *Server) latestFeeds(r *http.Request, most int) (feeds []string, err err
 		return nil, nil
 	}
 	latest := map[string]time.Time{}
-	for _, name := range runs {
+	for _, in := range runs {
 		seen := 0
-		for m, err := range s.marker.Marks(r.Context(), mirror.MarksQuery{With: name, Limit: mostSteps}) {
+		for m, err := range s.marker.Marks(r.Context(), mirror.MarksQuery{With: string(in), Limit: mostSteps}) {
 			if err != nil {
 				return nil, err
 			}
-			if at := m.Time(name); at.After(latest[m.Feed]) {
+			if at := m.Time(string(in)); at.After(latest[m.Feed]) {
 				if latest[m.Feed].IsZero() {
 					seen++
 				}

@@ -25,7 +25,7 @@ func (w *world) marked(feed string) map[string]*mirror.Marks {
 
 // blogID returns the ID of an entry of the blog.
 func (w *world) blogIDs() (ids []string) {
-	for r, err := range w.Store.Entries(w.t.Context(), mirror.Query{Feed: w.feedURL("/blog/feed.atom"), Oldest: true}) {
+	for r, err := range w.Store.Entries(w.t.Context(), mirror.Query{Feed: w.feedURL("/blog/feed.atom"), Reverse: true}) {
 		require.NoError(w.t, err)
 		ids = append(ids, r.ID)
 	}
@@ -150,7 +150,7 @@ func TestBrowserMarks(t *testing.T) {
 	place := func(want string) {
 		t.Helper()
 		require.Eventually(t, func() bool {
-			last := feedtest.All(t, w.Store.(mirror.Marker).Marks(t.Context(), mirror.MarksQuery{Feed: feed, With: mirror.MarkForward, Limit: 1}))
+			last := feedtest.All(t, w.Store.(mirror.Marker).Marks(t.Context(), mirror.MarksQuery{Feed: feed, With: "forward", Limit: 1}))
 			return len(last) == 1 && last[0].ID == want
 		}, patience, 20*time.Millisecond, want)
 	}

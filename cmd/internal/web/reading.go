@@ -97,7 +97,7 @@ func (s *Server) readRecords(ctx context.Context, p *readPage, feed *mirror.Feed
 	if isBack {
 		id = q.Get("before")
 	}
-	query := mirror.Query{Feed: feed.URL, Oldest: (p.Run == "forward") != isBack, Limit: entriesRead + 1}
+	query := mirror.Query{Feed: feed.URL, Reverse: (p.Run == "forward") != isBack, Limit: entriesRead + 1}
 	size := 0
 	if id != "" {
 		first, err := mirror.Lookup(ctx, s.store, feed.URL, id)
@@ -131,7 +131,7 @@ func (s *Server) readRecords(ctx context.Context, p *readPage, feed *mirror.Feed
 		p.Next = p.query("from", next)
 	}
 	if id != "" {
-		before, err := lastOf(ctx, s.store, mirror.Query{Feed: feed.URL, Oldest: !query.Oldest, Beyond: all[0], Limit: 1})
+		before, err := lastOf(ctx, s.store, mirror.Query{Feed: feed.URL, Reverse: !query.Reverse, Beyond: all[0], Limit: 1})
 		if err != nil {
 			return nil, err
 		}
@@ -177,7 +177,7 @@ func (s *Server) showMonth(w http.ResponseWriter, r *http.Request, feed *mirror.
 	}
 	n, _ := strconv.Atoi(r.FormValue("month"))
 	since := newScale(f.months, feed, 0).start.AddDate(0, min(max(n, 0), 12*1000), 0)
-	record, err := lastOf(r.Context(), s.store, mirror.Query{Feed: feed.URL, Since: since, Oldest: true, Limit: 1})
+	record, err := lastOf(r.Context(), s.store, mirror.Query{Feed: feed.URL, Since: since, Reverse: true, Limit: 1})
 	if record == nil && err == nil {
 		record, err = lastOf(r.Context(), s.store, mirror.Query{Feed: feed.URL, Until: since, Limit: 1})
 	}
@@ -188,7 +188,7 @@ func (s *Server) showMonth(w http.ResponseWriter, r *http.Request, feed *mirror.
 		return mirror.ErrNotFound
 	}
 	to := "entry" + queryOf("id", record.ID)
-	if run := run(r.FormValue("to")); runs[run] != "" {
+	if run := run(r.FormValue("to")); slices.Contains(runs, run) {
 		to = "read" + (&readPage{Run: run}).query("from", record.ID)
 	}
 	return seeOther(s.at("/feeds/" + republish.Name(feed.URL) + "/" + to))

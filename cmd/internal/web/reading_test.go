@@ -211,7 +211,7 @@ func TestBrowserReading(t *testing.T) {
 		return strings.Contains(b.text(".strip"), "Entry 15 of ") && strings.Contains(evaluate[string](b, "location.search"), url.QueryEscape(ids[14]))
 	}, patience, 20*time.Millisecond)
 	require.Eventually(t, func() bool {
-		last := feedtest.All(t, w.Store.(mirror.Marker).Marks(t.Context(), mirror.MarksQuery{Feed: feed, With: mirror.MarkForward, Limit: 1}))
+		last := feedtest.All(t, w.Store.(mirror.Marker).Marks(t.Context(), mirror.MarksQuery{Feed: feed, With: "forward", Limit: 1}))
 		return len(last) == 1 && last[0].ID == ids[14]
 	}, patience, 20*time.Millisecond)
 	b.do(chromedp.KeyEvent("s"))
@@ -268,7 +268,7 @@ func TestBrowserWeek(t *testing.T) {
 		}, patience, 50*time.Millisecond)
 		require.Eventually(t, func() bool {
 			b.do(chromedp.Evaluate[chromedp.Void](article + `.scrollIntoView()`))
-			last := feedtest.All(t, w.Store.(mirror.Marker).Marks(t.Context(), mirror.MarksQuery{Feed: feed, With: mirror.MarkForward, Limit: 1}))
+			last := feedtest.All(t, w.Store.(mirror.Marker).Marks(t.Context(), mirror.MarksQuery{Feed: feed, With: "forward", Limit: 1}))
 			return len(last) == 1 && last[0].ID == ids[n]
 		}, patience, 50*time.Millisecond)
 	}

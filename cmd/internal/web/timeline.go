@@ -112,7 +112,7 @@ func (s scale) x(t time.Time) float64 {
 }
 
 // newScale returns a scale with room for all months, and the present.
-func newScale(months []mirror.Month, feed *mirror.Feed, left float64) scale {
+func newScale(months []month, feed *mirror.Feed, left float64) scale {
 	now := time.Now()
 	if !feed.Polled.IsZero() {
 		now = feed.Polled
@@ -142,7 +142,7 @@ func (s scale) months() int {
 }
 
 // bins counts the entries of each bar.
-func (s scale) bins(months []mirror.Month) []int64 {
+func (s scale) bins(months []month) []int64 {
 	bins := make([]int64, (s.months()+s.step-1)/s.step)
 	for _, m := range months {
 		at := clamp(m.Start, s.start, s.end.AddDate(0, -1, 0))
@@ -167,7 +167,7 @@ func clamp(t, from, to time.Time) time.Time {
 }
 
 // newTimeline draws a feed's history, and marks the entries of a list.
-func newTimeline(feed *mirror.Feed, months []mirror.Month, reading reading, documents []*mirror.DocumentRecord, gaps []gapView, list *entriesView) *timeline {
+func newTimeline(feed *mirror.Feed, months []month, reading reading, documents []*mirror.DocumentRecord, gaps []gapView, list *entriesView) *timeline {
 	chain := newChain(feed, documents, gaps)
 	left := 0.0
 	if chain.openEnd {
@@ -266,7 +266,7 @@ func (h heights) marks(unit string) []gridline {
 	return marks
 }
 
-func (t *timeline) drawBars(s scale, months []mirror.Month, reading reading, list *entriesView) {
+func (t *timeline) drawBars(s scale, months []month, reading reading, list *entriesView) {
 	bins, read, starred := s.bins(months), s.bins(reading.read), s.bins(reading.starred)
 	t.HasRead, t.HasStarred = len(reading.read) > 0, len(reading.starred) > 0
 	h := newHeights(bins)
@@ -296,7 +296,7 @@ func (t *timeline) drawBars(s scale, months []mirror.Month, reading reading, lis
 }
 
 // listYears lists the years with entries.
-func (t *timeline) listYears(months []mirror.Month, list *entriesView) {
+func (t *timeline) listYears(months []month, list *entriesView) {
 	for _, m := range months {
 		says := strconv.Itoa(m.Start.Year())
 		if n := len(t.Years); n > 0 && t.Years[n-1].Says == says {
@@ -649,7 +649,7 @@ func (d *directory) placeOf(ctx context.Context, r *mirror.Record, f figures) (n
 	if r.State != mirror.Live {
 		return 0, 0, nil
 	}
-	query := mirror.Query{Feed: r.Feed, Since: month, Until: month.AddDate(0, 1, 0), Oldest: true}
+	query := mirror.Query{Feed: r.Feed, Since: month, Until: month.AddDate(0, 1, 0), Reverse: true}
 	for other, err := range d.store.Entries(ctx, query) {
 		if err != nil {
 			return 0, 0, err

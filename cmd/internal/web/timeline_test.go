@@ -37,11 +37,11 @@ func TestTimeline(t *testing.T) {
 				Reason: rapid.SampledFrom([]feedhistory.Reason{feedhistory.ReasonStatus, feedhistory.ReasonMalformed, feedhistory.ReasonLoop, feedhistory.ReasonMissedWindow}).Draw(t, "reason"),
 			})
 		}
-		var months []mirror.Month
+		var months []month
 		total := int64(0)
 		at := rapid.IntRange(1, 9000).Draw(t, "first")
 		for range rapid.IntRange(0, 50).Draw(t, "months") {
-			m := mirror.Month{Start: time.Date(at/12+rapid.SampledFrom([]int{1, 1960, 2000}).Draw(t, "era"), time.Month(at%12+1), 1, 0, 0, 0, 0, time.UTC), Entries: 3}
+			m := month{Start: time.Date(at/12+rapid.SampledFrom([]int{1, 1960, 2000}).Draw(t, "era"), time.Month(at%12+1), 1, 0, 0, 0, 0, time.UTC), Entries: 3}
 			if len(months) > 0 && !m.Start.After(months[len(months)-1].Start) {
 				continue
 			}
