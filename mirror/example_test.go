@@ -3,7 +3,6 @@ package mirror_test
 import (
 	"context"
 	"encoding/json"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"log"
@@ -115,36 +114,6 @@ func ExampleMirror_Walk() {
 	// 1 changes, 1 entries: partial
 	// 1 changes, 2 entries: lossy
 	// 0 changes, 2 entries: lossy
-}
-
-// A program with a parser of its own gives it the entries as they were published.
-func ExampleReading_XML() {
-	client, home, stop := website.Start()
-	defer stop()
-	m := &mirror.Mirror{Client: client}
-	for r, err := range m.Walk(context.Background(), home+website.Archived, mirror.Ledger{}) {
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		text, err := r.XML()
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		var feed struct { // the parser
-			Titles []string `xml:"entry>title"`
-		}
-		if err := xml.Unmarshal(text, &feed); err != nil {
-			fmt.Println(err)
-		}
-		fmt.Printf("%q\n", feed.Titles)
-	}
-	// Output:
-	// ["Atom-Powered Robots Run Amok" "Robots Scheduled To Run Amok (corrected)"]
-	// ["Star City"]
-	// ["The Engine That Does More"]
-	// []
 }
 
 // A program asks for the changes since it last looked, deletions included.

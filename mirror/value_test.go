@@ -234,7 +234,8 @@ func TestWalkLedger(t *testing.T) {
 	require.Positive(t, requests)
 }
 
-// XML gives the entries to another parser as they were published, in RSS if they were.
+// A Reading's entries can be given to another parser as they were published, in RSS if they
+// were.
 func TestReadingXML(t *testing.T) {
 	const head = `<link rel="self" href="http://model.example/feed"/>`
 	for feed, want := range map[string][]string{
@@ -250,7 +251,7 @@ func TestReadingXML(t *testing.T) {
 		n := 0
 		for r, err := range m.Walk(t.Context(), modelURL, mirror.Ledger{}) {
 			require.NoError(t, err)
-			text, err := r.XML()
+			text, err := xmlOf(r)
 			require.NoError(t, err)
 			doc, err := feedhistory.Parse(bytes.NewReader(text), modelURL)
 			require.NoError(t, err)

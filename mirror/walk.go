@@ -15,46 +15,20 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // A Reading is a step of a Walk: one document of the feed, or the end of the poll.
 type Reading struct {
 	// Changes are the entries added or changed, and those no longer part of the feed: see
-	// Record.State, Record.Entry and Record.Deletion. The State of an entry that was never
+	// Record.State, Record.Entry and Record.Deletion. For a parser of your own, compose.Write
+	// writes them with Feed.Document of the Ledger, as in the example. The State of an entry that was never
 	// part of it may be Unseen or Deleted. A later Reading may have one of them again.
 	Changes []*Record
 
 	// Ledger is what to remember of the feed after the Reading. Store it together with the
 	// Changes, in place of the Ledger before.
 	Ledger Ledger
-}
-
-// XML returns a document of the feed with the current entries of the Changes, as they were
-// published, for a program with a parser of its own. It is in RSS if one of them was, else
-// in Atom. The error is that of Record.Entry, or of compose.Write.
-func (r *Reading) XML() ([]byte, error) {
-	doc, err := r.Ledger.Feed().Document()
-	if err != nil {
-		doc = &feedhistory.Document{} // the head was never read
-	}
-	doc.Format = feedhistory.Atom
-	for _, c := range r.Changes {
-		if c.State != Live {
-			continue
-		}
-		e, err := c.Entry()
-		if err != nil {
-			return nil, err
-		}
-		if doc.Entries = append(doc.Entries, e); c.Content.Format == feedhistory.RSS {
-			doc.Format = feedhistory.RSS
-		}
-	}
-	var text bytes.Buffer
-	err = compose.Write(&text, doc)
-	return text.Bytes(), err
 }
 
 // Walk polls a feed for a program that keeps entries in tables of its own, where Update
