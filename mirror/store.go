@@ -46,11 +46,11 @@ var (
 // may come back as nil. The caller owns the values it passes to a Store, and those a
 // Store returns.
 //
-// Three methods are optional: those of Marker,
-// Months(context.Context, Query) (map[time.Time]int64, error), which the function Months
-// calls in place of reading the entries, and Index(context.Context) error, which indexes committed entries for searching later, so that
-// commits need not wait: a Poller calls it when no feed is being polled, and a search indexes
-// the rest.
+// Three methods are optional: those of Marker, Months(context.Context, Query)
+// (map[time.Time]int64, error), which the function Months calls in place of reading the
+// entries, and Index(context.Context) error, which indexes committed entries for searching
+// later, so that commits need not wait: a Poller calls it when no feed is being polled, and
+// a search indexes the rest.
 //
 // Package storetest tests an implementation.
 type Store interface {
@@ -90,13 +90,15 @@ type Store interface {
 	// documents. A change may combine several documents.
 	Commit(ctx context.Context, c *Commit) error
 
-	// Entries yields the records selected by a query, with their contents, in its order. If the query's Search has no searchable words, or the store does not
-	// search, the error matches errors.ErrUnsupported. The values
-	// the query points to may change afterwards: Entries copies them.
+	// Entries yields the records selected by a query, with their contents, in its order. If
+	// the query's Search has no searchable words, or the store does not search, the error
+	// matches errors.ErrUnsupported. The values the query points to may change afterwards:
+	// Entries copies them.
 	Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 
 	// Versions yields the earlier versions kept of an entry, without the current one: the
-	// newest first, by Copy.At, Rank.Time, Rank.Seq and Digest, all descending. Only ID, Copy and Content of each are set.
+	// newest first, by Copy.At, Rank.Time, Rank.Seq and Digest, all descending. Only ID,
+	// Copy and Content of each are set.
 	Versions(ctx context.Context, feed, id string) iter.Seq2[*Record, error]
 
 	// Remove removes a feed and everything belonging to it. The error matches ErrNotFound
@@ -221,9 +223,10 @@ type Query struct {
 	// Remove it.
 	AfterCommit *int64
 
-	// Beyond, if not nil, selects only entries after this one in the order: older ones,
-	// or later changes with AfterCommit; newer ones, or earlier changes, with Reverse. Only its Feed, ID and Time count or, with AfterCommit, LastCommit and ID. The
-	// entry need not be there.
+	// Beyond, if not nil, selects only entries after this one in the order: older ones, or
+	// later changes with AfterCommit; newer ones, or earlier changes, with Reverse. Only
+	// its Feed, ID and Time count or, with AfterCommit, LastCommit and ID. The entry need
+	// not be there.
 	Beyond *Record
 
 	// Reverse turns the order around: the oldest entries come first or, with AfterCommit, the

@@ -21,9 +21,10 @@ import (
 // A Reading is a step of a Walk: one document of the feed, or the end of the poll.
 type Reading struct {
 	// Changes are the entries added or changed, and those no longer part of the feed: see
-	// Record.State, Record.Entry and Record.Deletion. For a parser of your own, compose.Write
-	// writes them with Feed.Document of the Ledger, as in the example. The State of an entry that was never
-	// part of it may be Unseen or Deleted. A later Reading may have one of them again.
+	// Record.State, Record.Entry and Record.Deletion. For a parser of your own,
+	// compose.Write writes them with Feed.Document of the Ledger, as in the example. The
+	// State of an entry that was never part of it may be Unseen or Deleted. A later Reading
+	// may have one of them again.
 	Changes []*Record
 
 	// Ledger is what to remember of the feed after the Reading. Store it together with the
