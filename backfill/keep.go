@@ -173,13 +173,13 @@ func (k *keepRun) untried() bool {
 	})
 }
 
-// isOwn reports whether an earlier walk has left a debt.
-func (k *keepRun) isOwn(d mirror.Debt) bool { return d.From == "source:"+k.feed.Source }
+// isOwn reports whether an earlier walk has left a gap.
+func (k *keepRun) isOwn(g *feedhistory.Gap) bool { return g.From == "source:"+k.feed.Source }
 
 // gaps reports whether polls have missed windows, when the first one was found,
 // and whether an earlier walk has left gaps.
 func (k *keepRun) gaps() (missed bool, found time.Time, own bool) {
-	for _, g := range k.feed.Ledger.Debts() {
+	for _, g := range k.feed.Ledger.Gaps() {
 		switch {
 		case k.isOwn(g):
 			own = true
@@ -280,10 +280,10 @@ func (k *keepRun) walk() (*mirror.Report, error) {
 					return
 				}
 			}
-			owed := func(d mirror.Debt) bool { return d.URL == k.mark.Counter && k.isOwn(d) }
+			owed := func(g *feedhistory.Gap) bool { return g.URL == k.mark.Counter && k.isOwn(g) }
 			if k.err != nil {
 				yield(nil, k.err)
-			} else if k.task.listed && slices.ContainsFunc(k.feed.Ledger.Debts(), owed) { // the list is the receipt
+			} else if k.task.listed && slices.ContainsFunc(k.feed.Ledger.Gaps(), owed) { // the list is the receipt
 				yield(&feedhistory.Document{URL: k.mark.Counter, Response: feedhistory.Response{Requested: k.mark.Counter}}, nil)
 			}
 		},

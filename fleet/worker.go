@@ -721,7 +721,7 @@ func isRoutine(before *mirror.Feed, c *mirror.Commit) bool {
 	case before == nil, f.Commits == 0, f.Commits != before.Commits, c.Number != 0,
 		len(c.Put)+len(c.Touch)+len(c.Versions)+len(c.Documents) > 0, c.Forget,
 		f.Unfinished, f.More, f.Gone, f.Alias != "", f.Lost != "", !f.Wait.IsZero(), f.Failures > 0, f.Error != "",
-		len(f.Ledger.Debts()) > 0:
+		len(f.Ledger.Gaps()) > 0:
 		return false
 	}
 	was, is := *before, *f

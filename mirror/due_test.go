@@ -2,6 +2,7 @@ package mirror_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -295,7 +296,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 				require.NoError(t, err)
 				f := feedOf(t, store, aURL)
 				require.Zero(t, f.Wait)
-				require.Equal(t, 2*time.Hour, time.Until(f.Ledger.Debts()[0].Wait).Round(time.Hour))
+				require.Equal(t, 2*time.Hour, time.Until(f.Ledger.Debts()[0].Retry).Round(time.Hour))
 				require.Equal(t, feedhistory.Partial, f.Verdict)
 				time.Sleep(time.Minute)
 			}
@@ -308,6 +309,20 @@ func TestRetryAfterIsKept(t *testing.T) {
 			require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
 		})
 	})
+}
+
+// eachDebt calls a function with each debt of a Ledger as it is stored, and stores its changes.
+func eachDebt(t *testing.T, l *mirror.Ledger, change func(debt map[string]any)) {
+	text, err := json.Marshal(l)
+	require.NoError(t, err)
+	var stored map[string]any
+	require.NoError(t, json.Unmarshal(text, &stored))
+	for _, d := range stored["debts"].([]any) {
+		change(d.(map[string]any))
+	}
+	text, err = json.Marshal(stored)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, l))
 }
 
 // A clock that was wrong and has been set back neither silences a feed nor
@@ -331,10 +346,10 @@ func TestClockSetBack(t *testing.T) {
 		require.NoError(t, err)
 		f := feedOf(t, store, aURL)
 		f.Wait = now.AddDate(1, 0, 0)
-		d := f.Ledger.Debts()[0]
-		d.Tries, d.Retry, d.Found = 9, now.AddDate(1, 0, 0), now.AddDate(1, 0, 0)
-		f.Ledger.SetDebts(d)
-		f.Ledger.Add(mirror.Debt{URL: "old", From: aURL, Reason: feedhistory.ReasonNetwork, Message: "old", Found: now.AddDate(1, 0, 0)})
+		eachDebt(t, &f.Ledger, func(d map[string]any) {
+			d["tries"], d["retry"], d["found"] = 9, now.AddDate(1, 0, 0), now.AddDate(1, 0, 0)
+		})
+		f.Ledger.Add(&feedhistory.Gap{URL: "old", From: aURL, Reason: feedhistory.ReasonNetwork, Err: errors.New("old"), Found: now.AddDate(1, 0, 0)})
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f}))
 		changes := polled(t, newMirror(store, archives()), aURL)
 		require.Empty(t, changes.Feed.Ledger.Gaps())

@@ -14,6 +14,3 @@ func (f *Feed) Host() string { return f.host() }
 
 // HeadOf returns the head section of a document to store.
 func HeadOf(doc *feedhistory.Document) string { return headOf(doc) }
-
-// SetDebts replaces the debts.
-func (l *Ledger) SetDebts(debts ...Debt) { l.l.Debts = debts }

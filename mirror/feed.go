@@ -171,7 +171,7 @@ func (d *DocumentRecord) compare(other *DocumentRecord) int {
 }
 
 // debtOf returns the debt for a gap of the poll, by the mirror's clock.
-func (p *poll) debtOf(gap *feedhistory.Gap) Debt {
+func (p *poll) debtOf(gap *feedhistory.Gap) debt {
 	d := newDebt(gap)
 	d.Found = p.m.byNow(d.Found)
 	return d
@@ -192,8 +192,8 @@ func (f *Feed) address() string { return cmp.Or(f.Address, f.URL) }
 // damaged subscription document, the sound one must reach down to the same entry;
 // otherwise a window has been missed.
 func (p *poll) clearGaps(doc *feedhistory.Document, contradicts bool) {
-	var windows []Debt
-	p.ledger.crossOut(func(d Debt) bool {
+	var windows []debt
+	p.ledger.crossOut(func(d debt) bool {
 		if d.isDocument() || d.Poll == p.feed.Polls || d.From != d.URL || d.URL != doc.URL && d.URL != doc.Response.Requested ||
 			contradicts && !p.rereads && d.Kind == debtContradiction {
 			return false
@@ -241,7 +241,7 @@ func (f *Feed) declared() *feedhistory.Document {
 // declare turns the gaps declared by the feed into debts. No poll requests them: the feed
 // has no more.
 func (p *poll) declare() {
-	p.ledger.crossOut(func(d Debt) bool { return d.Kind == debtDeclared })
+	p.ledger.crossOut(func(d debt) bool { return d.Kind == debtDeclared })
 	head := p.feed.declared()
 	if head == nil {
 		return
@@ -439,7 +439,7 @@ func (f *Feed) Redacted() *Feed {
 	l := &f.Ledger.l
 	r.Ledger.l = ledger{Kind: l.Kind, Cap: l.Cap, Census: l.Census, Unsettled: l.Unsettled, Looked: l.Looked, Checked: l.Checked}
 	for _, d := range l.Debts {
-		r.Ledger.l.Debts = append(r.Ledger.l.Debts, Debt{
+		r.Ledger.l.Debts = append(r.Ledger.l.Debts, debt{
 			Kind: d.Kind, URL: r.URL, From: r.URL, Reason: d.Reason, Message: errPrivate.Error(), Found: d.Found, Poll: d.Poll, Quota: d.Quota,
 			Page: d.Page, Tries: d.Tries, Missing: d.Missing, Retry: d.Retry, Wait: d.Wait,
 		})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
 // A Ledger is the memory of a feed from one reading to the next. A gap is a debt: it is
@@ -31,9 +32,9 @@ type ledger struct {
 	Kind      feedhistory.Kind     `json:"kind,omitzero"`
 	Known     feedhistory.Known    `json:"known,omitzero"`      // the subscription document as it was last read whole
 	Further   []string             `json:"further,omitempty"`   // where it goes on beyond its chain; see furtherOf
-	Debts     []Debt               `json:"debts,omitempty"`     // see enter
+	Debts     []debt               `json:"debts,omitempty"`     // see enter
 	Cap       *feedhistory.Verdict `json:"cap,omitempty"`       // the publisher's own word; nil if there is none
-	Unread    []Debt               `json:"unread,omitempty"`    // the latest documents written off
+	Unread    []debt               `json:"unread,omitempty"`    // the latest documents written off
 	Census    census               `json:"census,omitempty"`    // what a Merge has brought
 	Unsettled bool                 `json:"unsettled,omitempty"` // the chain of archives may have changed since it was last checked
 
@@ -94,28 +95,28 @@ type generation struct {
 	Ledger ledger `json:"ledger"`
 }
 
-// A DebtKind says what a debt is for, and so what pays it.
-type DebtKind string
+// A debtKind says what a debt is for, and so what pays it.
+type debtKind string
 
 // The kinds of debts.
 const (
-	DebtDocument      DebtKind = "document"      // a link leads to a document not read
-	debtAlternative   DebtKind = "alternative"   // links lead to two chains, and a part of one came late; see settle
-	debtWindow        DebtKind = "window"        // entries may have come and gone between two readings
-	debtEntry         DebtKind = "entry"         // an entry left from above older ones, and no archive has it
-	debtContradiction DebtKind = "contradiction" // a document's marks exclude each other
-	debtDamage        DebtKind = "damage"        // a part of a document could not be read
-	debtLimit         DebtKind = "limit"         // a part exceeds a limit, or the Quota
-	debtChain         DebtKind = "chain"         // links lead back or past the document
-	debtStranger      DebtKind = "stranger"      // another feed answers
-	debtDeclared      DebtKind = "declared"      // the feed says that it lacks a part
-	debtSource        DebtKind = "source"        // a Merge has not brought a part
-	debtCount         DebtKind = "count"         // a server counts or lists other entries than a Merge has brought
+	debtDocument      debtKind = "document"      // a link leads to a document not read
+	debtAlternative   debtKind = "alternative"   // links lead to two chains, and a part of one came late; see settle
+	debtWindow        debtKind = "window"        // entries may have come and gone between two readings
+	debtEntry         debtKind = "entry"         // an entry left from above older ones, and no archive has it
+	debtContradiction debtKind = "contradiction" // a document's marks exclude each other
+	debtDamage        debtKind = "damage"        // a part of a document could not be read
+	debtLimit         debtKind = "limit"         // a part exceeds a limit, or the Quota
+	debtChain         debtKind = "chain"         // links lead back or past the document
+	debtStranger      debtKind = "stranger"      // another feed answers
+	debtDeclared      debtKind = "declared"      // the feed says that it lacks a part
+	debtSource        debtKind = "source"        // a Merge has not brought a part
+	debtCount         debtKind = "count"         // a server counts or lists other entries than a Merge has brought
 )
 
 // receipts has the receipt of each kind of debt.
-var receipts = map[DebtKind]string{
-	DebtDocument:      "the document has been read to its end, or the whole chain has, and neither names nor needs it",
+var receipts = map[debtKind]string{
+	debtDocument:      "the document has been read to its end, or the whole chain has, and neither names nor needs it",
 	debtAlternative:   "all its documents have been read again, by one poll",
 	debtWindow:        "documents lead from the entries after the gap to those before it",
 	debtEntry:         "an archive has the entry, a tombstone says that it was deleted, or its neighbours stand side by side",
@@ -129,13 +130,17 @@ var receipts = map[DebtKind]string{
 	debtCount:         "the server lists only entries that have come, and as many as it counts",
 }
 
-// Receipt returns the event that pays the debt; nothing else crosses it out.
-func (d Debt) Receipt() string { return receipts[cmp.Or(d.Kind, d.kind())] }
-
-// A Debt is a missing part of a feed, as it is stored. Its fields without a comment are
-// those of feedhistory.Gap; Message is the text of its Err.
+// A Debt is a missing part of a feed.
 type Debt struct {
-	Kind    DebtKind           `json:"kind,omitempty"`
+	Gap     *feedhistory.Gap // what is missing, and why
+	Receipt string           // the event that pays it; nothing else crosses it out
+	Retry   time.Time        // when polls request it again; zero means each poll does, or none
+}
+
+// A debt is a Debt as it is stored. Its fields without a comment are those of
+// feedhistory.Gap; Message is the text of its Err.
+type debt struct {
+	Kind    debtKind           `json:"kind,omitempty"`
 	URL     string             `json:"url"`
 	From    string             `json:"from,omitempty"`
 	Reason  feedhistory.Reason `json:"reason"`
@@ -163,7 +168,7 @@ type Debt struct {
 	Wait    time.Time `json:"wait,omitzero"`     // until when the host has asked to be left alone (Retry-After); zero means it has not
 }
 
-// declaredGap is the Debt.From of the gaps that the feed itself declares, and sourceGap
+// declaredGap is the debt.From of the gaps that the feed itself declares, and sourceGap
 // the prefix of that of the gaps of a Source.
 const (
 	declaredGap = "feed:coverage"
@@ -171,7 +176,7 @@ const (
 )
 
 // kind returns the kind of a debt that is no document's.
-func (d *Debt) kind() DebtKind {
+func (d *debt) kind() debtKind {
 	isOwn := d.From == d.URL
 	switch {
 	case d.From == declaredGap:
@@ -197,12 +202,12 @@ func (d *Debt) kind() DebtKind {
 }
 
 // newDebt returns the debt for a gap. Its Kind is left to enter.
-func newDebt(g *feedhistory.Gap) Debt {
-	return Debt{URL: g.URL, From: g.From, Reason: cmp.Or(g.Reason, feedhistory.ReasonUnknown), Message: feedhistory.Describe(g.Err), Found: g.Found}
+func newDebt(g *feedhistory.Gap) debt {
+	return debt{URL: g.URL, From: g.From, Reason: cmp.Or(g.Reason, feedhistory.ReasonUnknown), Message: feedhistory.Describe(g.Err), Found: g.Found}
 }
 
-// Gap returns the debt as a Gap.
-func (d Debt) Gap() *feedhistory.Gap {
+// gap returns the debt as a Gap.
+func (d debt) gap() *feedhistory.Gap {
 	err := errors.New(d.Message)
 	if d.Quota {
 		err = fmt.Errorf("%w: %s", ErrQuota, d.Message)
@@ -210,22 +215,22 @@ func (d Debt) Gap() *feedhistory.Gap {
 	return &feedhistory.Gap{URL: d.URL, From: d.From, Reason: cmp.Or(d.Reason, feedhistory.ReasonUnknown), Err: err, Found: d.Found}
 }
 
-func (d Debt) isAlternative() bool { return d.Kind == debtAlternative }
+func (d debt) isAlternative() bool { return d.Kind == debtAlternative }
 
-func (d Debt) isDocument() bool { return d.Kind == DebtDocument }
+func (d debt) isDocument() bool { return d.Kind == debtDocument }
 
 // isMissed reports whether readings of the subscription document have missed something.
-func (d Debt) isMissed() bool { return d.Kind == debtWindow || d.Kind == debtEntry }
+func (d debt) isMissed() bool { return d.Kind == debtWindow || d.Kind == debtEntry }
 
 // isCut reports whether the document may exist, but has not been requested.
-func (d Debt) isCut() bool {
+func (d debt) isCut() bool {
 	return d.Reason == feedhistory.ReasonInterrupted || d.Reason == feedhistory.ReasonBudget
 }
 
 // isWithin reports whether the debt is within a document read to its end: the document is
 // damaged, has entries beyond a limit or contradictory marks, or its feed does not lead to
 // it. It stays until the document is read again.
-func (d Debt) isWithin() bool {
+func (d debt) isWithin() bool {
 	return !d.isDocument() && isWithin(&feedhistory.Gap{URL: d.URL, From: d.From, Reason: d.Reason})
 }
 
@@ -238,7 +243,7 @@ func isWithin(g *feedhistory.Gap) bool {
 }
 
 // isPassing reports whether the next try has a good chance to succeed.
-func (d Debt) isPassing() bool {
+func (d debt) isPassing() bool {
 	switch d.Reason {
 	case feedhistory.ReasonRefused, feedhistory.ReasonLimit, feedhistory.ReasonLoop, feedhistory.ReasonBarren:
 		return false
@@ -247,19 +252,19 @@ func (d Debt) isPassing() bool {
 }
 
 // rests reports whether it is too early for the next try.
-func (d Debt) rests(now time.Time) bool {
+func (d debt) rests(now time.Time) bool {
 	return d.Retry.After(now) && !d.Retry.After(now.Add(longestRetry+clockError))
 }
 
 // names notes a document that links to the one owed.
-func (d *Debt) names(url string) {
+func (d *debt) names(url string) {
 	if url != "" && url != d.From && !slices.Contains(d.Names, url) && len(d.Names) < sideLimit {
 		d.Names = append(slices.Clone(d.Names), url)
 	}
 }
 
 // namedBy returns the documents that link to the one owed.
-func (d Debt) namedBy() []string {
+func (d debt) namedBy() []string {
 	if d.From == "" || d.From == d.URL { // the Quota left out a part of it
 		return d.Names
 	}
@@ -276,13 +281,13 @@ const (
 
 // enter enters a debt. One for the same place replaces it; each missed window is a debt of
 // its own. A document keeps its earlier debt, which gets the better rank and another name.
-func (l *ledger) enter(d Debt) {
+func (l *ledger) enter(d debt) {
 	d.Kind = cmp.Or(d.Kind, d.kind())
 	if d.isDocument() {
 		l.enterDocument(d)
 		return
 	}
-	same := func(old Debt) bool {
+	same := func(old debt) bool {
 		return old.URL == d.URL && old.From == d.From && old.Reason == d.Reason && old.Entry == d.Entry && !old.isDocument()
 	}
 	i := slices.IndexFunc(l.Debts, same)
@@ -311,7 +316,7 @@ func (l *ledger) enter(d Debt) {
 	}
 }
 
-func (l *ledger) enterDocument(d Debt) {
+func (l *ledger) enterDocument(d debt) {
 	if old := l.document(d.URL); old != nil {
 		if old.Rank.compare(d.Rank) < 0 {
 			old.Rank = d.Rank
@@ -320,7 +325,7 @@ func (l *ledger) enterDocument(d Debt) {
 		return
 	}
 	if l.documents() >= pendingLimit {
-		l.enter(Debt{
+		l.enter(debt{
 			URL: d.URL, From: d.From, Reason: feedhistory.ReasonLimit, Found: d.Found, Poll: d.Poll,
 			Message: fmt.Sprintf("it is not remembered: %d documents are still to be read", pendingLimit),
 		})
@@ -330,14 +335,14 @@ func (l *ledger) enterDocument(d Debt) {
 }
 
 // crossOut crosses out the debts that are paid.
-func (l *ledger) crossOut(isPaid func(Debt) bool) { l.Debts = slices.DeleteFunc(l.Debts, isPaid) }
+func (l *ledger) crossOut(isPaid func(debt) bool) { l.Debts = slices.DeleteFunc(l.Debts, isPaid) }
 
 // owes reports whether there is such a debt.
-func (l *ledger) owes(is func(Debt) bool) bool { return slices.ContainsFunc(l.Debts, is) }
+func (l *ledger) owes(is func(debt) bool) bool { return slices.ContainsFunc(l.Debts, is) }
 
 // document returns the debt for a document; nil if it is not owed.
-func (l *ledger) document(url string) *Debt {
-	i := slices.IndexFunc(l.Debts, func(d Debt) bool { return d.isDocument() && d.URL == url })
+func (l *ledger) document(url string) *debt {
+	i := slices.IndexFunc(l.Debts, func(d debt) bool { return d.isDocument() && d.URL == url })
 	if i < 0 {
 		return nil
 	}
@@ -356,7 +361,7 @@ func (l *ledger) documents() (n int) {
 
 // take crosses out the debt for a document.
 func (l *ledger) take(url string) {
-	l.crossOut(func(d Debt) bool { return d.isDocument() && d.URL == url })
+	l.crossOut(func(d debt) bool { return d.isDocument() && d.URL == url })
 }
 
 // verdict computes the verdict: debts make a history partial. Without them its kind caps it.
@@ -380,18 +385,30 @@ func (l *ledger) verdict() feedhistory.Verdict {
 // URL returns where the subscription document was last read; "" means never.
 func (l Ledger) URL() string { return l.l.Known.URL }
 
-// Debts returns what is missing: the documents first.
-func (l Ledger) Debts() []Debt {
-	if len(l.l.Debts) == 0 {
-		return nil
+// Pending returns the number of documents that links lead to and polls have not read.
+func (l Ledger) Pending() int { return l.l.documents() }
+
+// Debts returns what is missing: the documents first, and an exhausted Quota only once.
+func (l Ledger) Debts() (debts []Debt) {
+	full := false
+	for _, d := range l.l.debts() {
+		if !full || !d.Quota {
+			debts = append(debts, Debt{d.gap(), receipts[cmp.Or(d.Kind, d.kind())], feedtime.Later(d.Retry, d.Wait)})
+		}
+		full = full || d.Quota
 	}
-	debts := slices.Clone(l.l.Debts)
+	return debts
+}
+
+// debts returns the debts: the documents first.
+func (l *ledger) debts() []debt {
+	debts := slices.Clone(l.Debts)
 	slices.SortStableFunc(debts, compareKinds)
 	return debts
 }
 
 // compareKinds puts documents before all else.
-func compareKinds(a, b Debt) int {
+func compareKinds(a, b debt) int {
 	switch {
 	case a.isDocument() == b.isDocument():
 		return 0
@@ -401,33 +418,37 @@ func compareKinds(a, b Debt) int {
 	return 1
 }
 
-// Missing returns Debts, but an exhausted Quota only once.
-func (l Ledger) Missing() []Debt {
-	full := false
-	return slices.DeleteFunc(l.Debts(), func(d Debt) bool {
-		again := full && d.Quota
-		full = full || d.Quota
-		return again
-	})
-}
-
-// Gaps returns Missing as gaps.
+// Gaps returns the Gaps of the Debts.
 func (l Ledger) Gaps() (gaps []*feedhistory.Gap) {
-	for _, d := range l.Missing() {
-		gaps = append(gaps, d.Gap())
+	for _, d := range l.Debts() {
+		gaps = append(gaps, d.Gap)
 	}
 	return gaps
 }
 
 // Withdrawn returns the documents written off: they were never read, and the chain neither
 // names nor needs them. At most the latest eight are known; Found is the time of writing off.
-func (l Ledger) Withdrawn() []Debt { return slices.Clone(l.l.Unread) }
+func (l Ledger) Withdrawn() (gaps []*feedhistory.Gap) {
+	for _, d := range l.l.Unread {
+		gaps = append(gaps, d.gap())
+	}
+	return gaps
+}
 
-// Add adds a debt that no reading has found: one that was exported, for instance, or that
+// Add adds a gap that no reading has found: one that was exported, for instance, or that
 // the caller knows of.
-func (l *Ledger) Add(d Debt) {
+func (l *Ledger) Add(g *feedhistory.Gap) {
+	d := newDebt(g)
+	if d.Quota = errors.Is(g.Err, ErrQuota); d.Quota {
+		d.Message = strings.TrimPrefix(d.Message, ErrQuota.Error()+": ")
+	}
+	l.l.add(d)
+}
+
+// add adds a debt as it is. Another Ledger may have the list before.
+func (l *ledger) add(d debt) {
 	d.Kind = cmp.Or(d.Kind, d.kind())
-	l.l.Debts = append(slices.Clone(l.l.Debts), d)
+	l.Debts = append(slices.Clone(l.Debts), d)
 }
 
 // Proven reports whether a Merge has proved that it has brought everything.
@@ -472,7 +493,7 @@ func (l *ledger) forget(id string) {
 	if l.Newest == id {
 		l.Newest = ""
 	}
-	l.crossOut(func(d Debt) bool { return d.Entry == id })
+	l.crossOut(func(d debt) bool { return d.Entry == id })
 	for i, d := range l.Debts {
 		l.Debts[i].Before = slices.DeleteFunc(slices.Clone(d.Before), is)
 		l.Debts[i].After = slices.DeleteFunc(slices.Clone(d.After), is)
@@ -537,7 +558,7 @@ func (l ledger) utc() *ledger {
 	l = l.clone()
 	times := []*time.Time{&l.Looked, &l.Checked, &l.Stale, &l.Inherited}
 	l.Unread = slices.Clone(l.Unread)
-	for _, debts := range [][]Debt{l.Debts, l.Unread} {
+	for _, debts := range [][]debt{l.Debts, l.Unread} {
 		for i := range debts {
 			d := &debts[i]
 			times = append(times, &d.Found, &d.Retry, &d.Wait, &d.Rank.Time)
@@ -574,8 +595,8 @@ func (l *Ledger) UnmarshalJSON(text []byte) error {
 type earlier struct {
 	Kind    feedhistory.Kind  `json:"kind"`
 	Known   feedhistory.Known `json:"known"`
-	Pending []Debt            `json:"pending"`
-	Gaps    []Debt            `json:"gaps"`
+	Pending []debt            `json:"pending"`
+	Gaps    []debt            `json:"gaps"`
 	Further []string          `json:"further"`
 	Looked  time.Time         `json:"looked"`
 	Checked time.Time         `json:"checked"`
@@ -587,7 +608,7 @@ func (e *earlier) moveTo(l *ledger) {
 		l.Kind, l.Known, l.Further, l.Looked, l.Checked = e.Kind, e.Known, e.Further, e.Looked, e.Checked
 	}
 	for _, d := range e.Pending {
-		d.Kind = DebtDocument
+		d.Kind = debtDocument
 		l.Debts = append(l.Debts, d)
 	}
 	for _, d := range e.Gaps {
@@ -641,14 +662,14 @@ func (g *generation) UnmarshalJSON(text []byte) error {
 // they are asked for again.
 func (l *ledger) convert() {
 	old := slices.Clone(l.Debts)
-	isDocument := func(d Debt) bool {
+	isDocument := func(d debt) bool {
 		return d.Kind == debtChain && !d.Again && d.From != "" && d.From != d.URL && d.Reason != feedhistory.ReasonDeclared
 	}
-	l.crossOut(func(d Debt) bool { return isDocument(d) && d.Reason != feedhistory.ReasonLoop })
+	l.crossOut(func(d debt) bool { return isDocument(d) && d.Reason != feedhistory.ReasonLoop })
 	for _, d := range old {
 		u, err := feedhistory.ParseURL(d.URL)
 		if isDocument(d) && err == nil && u.Host != "" && l.document(d.URL) == nil && l.documents() < pendingLimit { // something can request it
-			d.Kind, d.Page, d.Tries = DebtDocument, l.Kind == feedhistory.Paged, 1
+			d.Kind, d.Page, d.Tries = debtDocument, l.Kind == feedhistory.Paged, 1
 			l.Debts = append(l.Debts, d)
 		}
 	}

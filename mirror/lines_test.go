@@ -74,7 +74,7 @@ func TestLinesWithoutPasswords(t *testing.T) {
 	for _, url := range []string{"https://ann:s%2Fecret@example.org/feed", `https://ann:<secret>\"&@example.org/feed`} {
 		store := mirror.NewMemory()
 		f := &mirror.Feed{URL: url, Address: "https://ann:other@example.org/moved"}
-		f.Ledger.Add(mirror.Debt{URL: url})
+		f.Ledger.Add(&feedhistory.Gap{URL: url})
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f, Documents: []*mirror.DocumentRecord{{URL: url, Names: []string{url}}}}))
 		text := lines(t, store)
 		require.NotContains(t, text, "ecret")

@@ -675,7 +675,7 @@ func (d *DocumentRecord) size() int64 {
 // walk, because older documents would not fit either.
 func (p *poll) refuse(doc *feedhistory.Document, refused int, rank Rank, page bool) error {
 	d := quotaGap(doc, refused, p.now)
-	d.Kind, d.URL, d.Poll, d.Page, d.Rank, d.Tries = DebtDocument, doc.Response.Requested, p.feed.Polls, page, rank, 1
+	d.Kind, d.URL, d.Poll, d.Page, d.Rank, d.Tries = debtDocument, doc.Response.Requested, p.feed.Polls, page, rank, 1
 	d.Rank.Seq++
 	p.ledger.take(d.URL)
 	p.ledger.Debts = append(p.ledger.Debts, d)
@@ -684,17 +684,17 @@ func (p *poll) refuse(doc *feedhistory.Document, refused int, rank Rank, page bo
 }
 
 // quotaGap returns the gap for a document not stored entirely.
-func quotaGap(doc *feedhistory.Document, refused int, now time.Time) Debt {
+func quotaGap(doc *feedhistory.Document, refused int, now time.Time) debt {
 	what := fmt.Sprintf("entries of the document that are not stored: %d", refused)
 	if refused == 0 {
 		what = "the document is not recorded"
 	}
-	return Debt{URL: doc.URL, From: doc.URL, Reason: feedhistory.ReasonLimit, Quota: true, Found: now, Message: what}
+	return debt{URL: doc.URL, From: doc.URL, Reason: feedhistory.ReasonLimit, Quota: true, Found: now, Message: what}
 }
 
 // isShort reports whether a debt is for entries of the subscription document left out by
 // the Quota.
-func isShort(d Debt) bool { return d.Quota && d.Kind == debtLimit }
+func isShort(d debt) bool { return d.Quota && d.Kind == debtLimit }
 
 // Erase deletes the contents of entries and of all their versions from a feed, as the
 // law may demand. It keeps their IDs, so no poll stores them again, however long the

@@ -71,7 +71,7 @@ func TestMergeCutShort(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, feedhistory.Partial, feed.Verdict)
 			require.Len(t, feed.Ledger.Debts(), 1)
-			require.Equal(t, feedhistory.ReasonInterrupted, feed.Ledger.Debts()[0].Reason)
+			require.Equal(t, feedhistory.ReasonInterrupted, feed.Ledger.Debts()[0].Gap.Reason)
 			require.GreaterOrEqual(t, feed.Entries, int64(2))
 			require.Equal(t, fmt.Sprint(feed.Entries), string(feed.Mark))
 

@@ -425,7 +425,7 @@ func (p *poll) failed(doc *feedhistory.Document, err error) error {
 
 // isCutShort reports whether a debt is for a damaged subscription document that has not
 // been read since.
-func isCutShort(d Debt) bool { return d.Again && d.From == d.URL }
+func isCutShort(d debt) bool { return d.Again && d.From == d.URL }
 
 // rankOf returns the rank of a document with the given place. A document without a time
 // of its own has its newer neighbour's.
@@ -443,7 +443,7 @@ type poll struct {
 	now     time.Time
 	changes *Report
 	update  bool   // the poll is an Update, which requests the subscription document
-	source  string // the Source.Name of a Merge, as Debt.From has it
+	source  string // the Source.Name of a Merge, as debt.From has it
 
 	request   request
 	chain     chainWalk
@@ -541,10 +541,10 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	feed.Polled = now
 	p.chain.rank = Rank{Time: now, Seq: feed.Polls << 32}
 	p.chain.gone, p.chain.ranks = map[string]bool{}, map[string][]int64{}
-	if i := slices.IndexFunc(ledger.Debts, Debt.isAlternative); i >= 0 {
+	if i := slices.IndexFunc(ledger.Debts, debt.isAlternative); i >= 0 {
 		p.rereads, p.vain = !ledger.Debts[i].rests(now), ledger.Debts[i].Tries
 	}
-	p.pages.toEnd = p.pages.toEnd || ledger.owes(func(d Debt) bool { return d.Again })
+	p.pages.toEnd = p.pages.toEnd || ledger.owes(func(d debt) bool { return d.Again })
 	p.backlog.fill(p)
 	return p, nil
 }
@@ -561,11 +561,11 @@ func checkURL(url string) error {
 // come first.
 func (b *backlog) fill(p *poll) {
 	b.urls = map[string]bool{}
-	isUnnamed := func(Debt) bool { return false }
-	if p.ledger.Kind == feedhistory.Archived && p.ledger.owes(func(d Debt) bool { return d.Tries > 1 }) {
+	isUnnamed := func(debt) bool { return false }
+	if p.ledger.Kind == feedhistory.Archived && p.ledger.owes(func(d debt) bool { return d.Tries > 1 }) {
 		isUnnamed = p.unnamed()
 	}
-	slices.SortStableFunc(p.ledger.Debts, func(a, b Debt) int { return cmp.Or(compareKinds(a, b), cmp.Compare(a.Tries, b.Tries)) })
+	slices.SortStableFunc(p.ledger.Debts, func(a, b debt) int { return cmp.Or(compareKinds(a, b), cmp.Compare(a.Tries, b.Tries)) })
 	for _, d := range p.ledger.Debts[:p.ledger.documents()] {
 		rests := d.rests(p.now) && !isUnnamed(d)
 		if (p.m.Revalidate || !rests) && !p.leavesAlone(&d) {
@@ -623,7 +623,7 @@ func (p *poll) processed(url string) bool {
 }
 
 // leavesAlone reports whether a document owed is not to be requested now.
-func (p *poll) leavesAlone(d *Debt) bool {
+func (p *poll) leavesAlone(d *debt) bool {
 	return isAsked(d.Wait, p.now) || d.Quota && p.allowance.full
 }
 
@@ -734,7 +734,7 @@ func (p *poll) finish() (*Report, error) {
 	if err := p.replace(); err != nil {
 		return p.stop(err)
 	}
-	p.ledger.crossOut(func(d Debt) bool {
+	p.ledger.crossOut(func(d debt) bool {
 		failed := d.Tries > 0 && d.Poll == p.feed.Polls
 		return d.isDocument() && !d.Page && !d.Quota && !failed && p.documents.get(d.URL) != nil // processed under another name
 	})

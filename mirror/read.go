@@ -38,10 +38,10 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	p.changes.Documents++
 	p.pages.toEnd = p.pages.toEnd || l.Kind != feedhistory.Paged
 	p.clearGaps(doc, contradicts && kind != feedhistory.Complete)
-	l.crossOut(func(d Debt) bool { return d.Again && d.Poll < f.Polls })
+	l.crossOut(func(d debt) bool { return d.Again && d.Poll < f.Polls })
 	late := p.isLate(doc.Response.Requested) || p.isLate(doc.URL)
 	p.late = p.late || late
-	l.crossOut(func(d Debt) bool { return d.isAlternative() && p.rereads && d.Poll < f.Polls })
+	l.crossOut(func(d debt) bool { return d.isAlternative() && p.rereads && d.Poll < f.Polls })
 	l.take(doc.Response.Requested)
 	l.take(doc.URL)
 	p.chain.joined = p.chain.joined || slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return m.known[e.ID] })
@@ -113,7 +113,7 @@ func headOf(doc *feedhistory.Document) string {
 // replace makes a complete document replace everything else at the end of the
 // walk, if its links to other documents led to nothing new.
 func (p *poll) replace() error {
-	if p.completed == nil || p.cut || p.ledger.owes(func(d Debt) bool { return !d.isDocument() && d.Poll == p.feed.Polls }) {
+	if p.completed == nil || p.cut || p.ledger.owes(func(d debt) bool { return !d.isDocument() && d.Poll == p.feed.Polls }) {
 		return nil
 	}
 	if err := p.commits.drain(); err != nil {
@@ -377,8 +377,8 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 	if kind == feedhistory.Archived && p.documents.get(url) != nil {
 		return p.documents.err
 	}
-	p.owe(Debt{
-		Kind: DebtDocument, URL: url, From: doc.URL, Reason: feedhistory.ReasonInterrupted, Message: "it has not been read yet", Found: p.now,
+	p.owe(debt{
+		Kind: debtDocument, URL: url, From: doc.URL, Reason: feedhistory.ReasonInterrupted, Message: "it has not been read yet", Found: p.now,
 		Rank: p.chain.rank, Page: kind == feedhistory.Paged, Wait: p.waits.at(url),
 	})
 	return p.documents.err
@@ -429,7 +429,7 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 }
 
 // failAgain notes that a document owed could not be read once more.
-func (p *poll) failAgain(d *Debt, g *feedhistory.Gap) {
+func (p *poll) failAgain(d *debt, g *feedhistory.Gap) {
 	failed, again := p.debtOf(g), d.Reason == feedhistory.ReasonLoop
 	d.Reason, d.Message, d.Found, d.Quota, d.Poll = failed.Reason, failed.Message, failed.Found, false, p.feed.Polls
 	d.From = cmp.Or(failed.From, d.From)
@@ -449,7 +449,7 @@ func (p *poll) failAgain(d *Debt, g *feedhistory.Gap) {
 // oweFailed enters a document that could not be read.
 func (p *poll) oweFailed(g *feedhistory.Gap) {
 	d := p.debtOf(g)
-	d.Kind, d.Tries, d.Missing, d.Rank = DebtDocument, 1, isMissing(g), p.chain.rank
+	d.Kind, d.Tries, d.Missing, d.Rank = debtDocument, 1, isMissing(g), p.chain.rank
 	if p.chain.read {
 		d.Page, d.Wait = p.ledger.Kind == feedhistory.Paged, p.waits.at(g.URL)
 	}
@@ -469,7 +469,7 @@ const longestRetry = 24 * time.Hour
 
 // isPassing reports whether the next poll has a good chance to close the gap.
 func isPassing(g *feedhistory.Gap) bool {
-	return Debt{Reason: g.Reason, Missing: isMissing(g)}.isPassing()
+	return debt{Reason: g.Reason, Missing: isMissing(g)}.isPassing()
 }
 
 // isMissing reports whether a document is refused for good (5005#18).

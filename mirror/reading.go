@@ -271,7 +271,7 @@ func (p *poll) inherit(rising bool) (shown []shownEntry, isOrdered bool, err err
 func (p *poll) missWindow(doc *feedhistory.Document, r *reading) error {
 	g := missedWindow(doc, p.now)
 	if len(r.old) == 0 {
-		if p.ledger.owes(Debt.isMissed) {
+		if p.ledger.owes(debt.isMissed) {
 			return nil // nothing has been stored since
 		}
 		for rec, err := range p.m.Store.Entries(p.ctx, Query{Feed: p.feed.URL, Limit: 2}) {
@@ -306,8 +306,8 @@ func (r *reading) oldestFresh() (ids []string) {
 	return ids
 }
 
-func missedWindow(doc *feedhistory.Document, now time.Time) Debt {
-	return Debt{
+func missedWindow(doc *feedhistory.Document, now time.Time) debt {
+	return debt{
 		URL: doc.URL, Reason: feedhistory.ReasonMissedWindow, Found: now,
 		Message: fmt.Sprintf("its %d entries do not reach back to known ones: others may have come and gone since the last poll",
 			len(doc.Entries)),
@@ -434,7 +434,7 @@ func (p *poll) mayBeStale(head step, steps map[string]step) (bool, error) {
 // First is the poll that first read it, as it is now.
 func (p *poll) receive(doc *feedhistory.Document, m *mergeResult, archive bool, first int64) error {
 	l := p.ledger
-	if !l.owes(Debt.isMissed) {
+	if !l.owes(debt.isMissed) {
 		return nil
 	}
 	at := make(map[string]int, len(doc.Entries))
@@ -450,7 +450,7 @@ func (p *poll) receive(doc *feedhistory.Document, m *mergeResult, archive bool, 
 		j, okB := at[b]
 		return okA && okB && (i-j == 1 || j-i == 1)
 	}
-	p.ledger.crossOut(func(g Debt) bool {
+	p.ledger.crossOut(func(g debt) bool {
 		_, found := at[g.Entry]
 		return g.Entry != "" && (found || tombs[g.Entry] || len(g.Before) == 2 && adjacent(g.Before[0], g.Before[1]))
 	})
@@ -473,7 +473,7 @@ func (p *poll) receive(doc *feedhistory.Document, m *mergeResult, archive bool, 
 // join removes the windows whose earlier side a document of the chain has, if all those
 // before it are new, or have been asked for since.
 func (l *ledger) join(current []step) {
-	l.crossOut(func(g Debt) bool {
+	l.crossOut(func(g debt) bool {
 		if g.Joined == "" {
 			return false
 		}
@@ -504,24 +504,24 @@ func (p *poll) standing(ids []string) ([]string, error) {
 // owes reports whether the ledger has a debt that a reading of known archives may pay, or
 // write off in this poll.
 func (p *poll) owes() bool {
-	return p.ledger.owes(func(d Debt) bool {
+	return p.ledger.owes(func(d debt) bool {
 		return p.isAskedAgain(d) || d.isMissed() && (d.Joined == "" || p.chain.paid == 0) || d.isWithin() && !d.Quota
 	})
 }
 
 // hasFailed reports whether a document has been asked for in vain, and its host has not
 // asked for patience.
-func (p *poll) hasFailed(d Debt) bool {
+func (p *poll) hasFailed(d debt) bool {
 	return d.isDocument() && d.Tries > 0 && !d.isCut() && !d.Quota && !isAsked(d.Wait, p.now)
 }
 
 // isAskedAgain reports whether the poll asks for a document that has failed before.
-func (p *poll) isAskedAgain(d Debt) bool {
+func (p *poll) isAskedAgain(d debt) bool {
 	return p.hasFailed(d) && (p.backlog.urls[d.URL] || d.Poll == p.feed.Polls)
 }
 
 // owe enters a debt that the poll has found.
-func (p *poll) owe(d Debt) {
+func (p *poll) owe(d debt) {
 	d.Poll = p.feed.Polls
 	p.ledger.enter(d)
 }
@@ -530,7 +530,7 @@ func (p *poll) owe(d Debt) {
 // reads the feed once.
 func (f *Feed) fillSides(ctx context.Context, store Store) error {
 	l := &f.Ledger.l
-	lacks := func(d Debt) bool { return d.Kind == debtWindow && len(d.Before)+len(d.After) == 0 }
+	lacks := func(d debt) bool { return d.Kind == debtWindow && len(d.Before)+len(d.After) == 0 }
 	if !l.owes(lacks) {
 		return nil
 	}
@@ -583,7 +583,7 @@ type chainPath struct {
 	passed  map[string]bool // the URLs of the chain
 	named   map[string]bool // the documents to which the chain links
 	whole   bool            // it reaches its end
-	loop    *Debt           // it leads back into itself; nil if it does not
+	loop    *debt           // it leads back into itself; nil if it does not
 }
 
 // path follows the links of the feed through its documents, as they were last read.
@@ -619,7 +619,7 @@ func (p *poll) path() (*chainPath, error) {
 	}
 	c.whole = end == "" && !lost // otherwise there is something older, and a gap says so
 	if _, ok := steps[end]; ok {
-		c.loop = &Debt{
+		c.loop = &debt{
 			URL: end, From: from, Reason: feedhistory.ReasonLoop, Found: p.now,
 			Message: "the chain of archives leads back to this document",
 		}
@@ -650,7 +650,7 @@ func (c *chainPath) isRead(p *poll) bool {
 			return false
 		}
 	}
-	return len(c.current) > 0 && !p.ledger.owes(func(g Debt) bool { return g.isWithin() && c.has(p, g.URL) })
+	return len(c.current) > 0 && !p.ledger.owes(func(g debt) bool { return g.isWithin() && c.has(p, g.URL) })
 }
 
 // settle crosses out the debts that a complete reading of the chain pays or writes off. A
@@ -673,7 +673,7 @@ func (p *poll) settle() error {
 		return nil
 	}
 	if p.late && c.isContradictory(l) {
-		d := Debt{
+		d := debt{
 			Kind: debtAlternative, URL: l.Known.URL, Reason: feedhistory.ReasonContradiction, Found: p.now,
 			Message: "its links lead to two chains of archives, and a part of one came late: a poll that reads all of it again shows whether they are one",
 		}
@@ -704,7 +704,7 @@ func (p *poll) settle() error {
 func (p *poll) writeOff(c *chainPath) {
 	f, l, rebuilt := p.feed, p.ledger, p.had && !p.chain.joined // of a feed read for the first time, nothing was known
 	isNeeded := func(url string) bool { return !rebuilt && !p.chain.gone[url] && !p.isCovered(url, c.current) }
-	isOwed := func(d Debt) bool {
+	isOwed := func(d debt) bool {
 		return d.Poll < f.Polls || !p.isAskedAgain(d) || c.named[d.URL] || slices.ContainsFunc(d.namedBy(), func(url string) bool {
 			_, isKnown := c.steps[url] // otherwise it has never been read, or was a subscription document
 			return (isKnown || l.document(url) != nil) && !c.has(p, url) && isNeeded(url)
@@ -713,7 +713,7 @@ func (p *poll) writeOff(c *chainPath) {
 	for n := -1; n != len(l.Debts); { // one written off may name another
 		n = len(l.Debts)
 		owed := slices.Clone(l.Debts)
-		l.Debts = slices.DeleteFunc(owed, func(d Debt) bool {
+		l.Debts = slices.DeleteFunc(owed, func(d debt) bool {
 			isUnread := d.isDocument() && !isOwed(d)
 			if isUnread {
 				d.Found = p.now
@@ -722,7 +722,7 @@ func (p *poll) writeOff(c *chainPath) {
 			return isUnread
 		})
 	}
-	l.crossOut(func(d Debt) bool {
+	l.crossOut(func(d debt) bool {
 		isElsewhere := d.isWithin() && !d.Quota && d.Reason != feedhistory.ReasonDetached && !c.has(p, d.URL)
 		return rebuilt && d.isMissed() || isElsewhere && !isNeeded(d.URL)
 	})
@@ -735,23 +735,23 @@ const triesUnnamed = 6
 // unnamed returns a function that reports whether a document may be written off once it is
 // asked for: no document of the chain links to it, as they were last read, and it was not
 // asked for often, or not since the chain has grown.
-func (p *poll) unnamed() func(Debt) bool {
+func (p *poll) unnamed() func(debt) bool {
 	c, err := p.path()
 	if err != nil {
 		p.documents.err = cmp.Or(p.documents.err, err)
-		return func(Debt) bool { return false }
+		return func(debt) bool { return false }
 	}
 	grown := int64(0)
 	for _, at := range slices.Concat(c.current, c.beyond) {
 		c.named[at.older], grown = true, max(grown, at.first)
 	}
-	return func(d Debt) bool {
+	return func(d debt) bool {
 		return (d.Tries < triesUnnamed || d.Poll <= grown) && !c.named[d.URL]
 	}
 }
 
 // isChainLoop reports whether a gap is the loop that settle finds.
-func isChainLoop(g Debt) bool {
+func isChainLoop(g debt) bool {
 	return g.Kind == debtChain && g.Reason == feedhistory.ReasonLoop && g.From != "" && g.From != g.URL && !g.Again
 }
 
@@ -770,7 +770,7 @@ func (p *poll) isCovered(url string, current []step) bool {
 // isAsked reports whether the archives of the chain that were known before the gap have
 // been asked for since, from the newest down to the first that has not changed; and all
 // those beyond it, which no order leads to.
-func (d Debt) isAsked(c *chainPath) bool {
+func (d debt) isAsked(c *chainPath) bool {
 	if slices.ContainsFunc(c.beyond, func(at step) bool { return at.read.Before(d.Found) }) {
 		return false
 	}
@@ -789,14 +789,14 @@ func (d Debt) isAsked(c *chainPath) bool {
 // window was missed.
 func (p *poll) isUnasked(d *DocumentRecord) bool {
 	return !p.backlog.unread && p.ledger.Kind == feedhistory.Archived &&
-		p.ledger.owes(func(g Debt) bool { return g.isMissed() && d.Read.Before(g.Found) })
+		p.ledger.owes(func(g debt) bool { return g.isMissed() && d.Read.Before(g.Found) })
 }
 
 // settleWindows writes off the windows and entries behind which archives have the oldest
 // entry from after, or everything the subscription document shows.
 func (p *poll) settleWindows(c *chainPath) error {
 	l := p.ledger
-	if !l.owes(Debt.isMissed) {
+	if !l.owes(debt.isMissed) {
 		return nil
 	}
 	ids := slices.Clone(l.Shown)
@@ -813,7 +813,7 @@ func (p *poll) settleWindows(c *chainPath) error {
 	for id := range shown {
 		all = all && archived(id)
 	}
-	p.ledger.crossOut(func(g Debt) bool {
+	p.ledger.crossOut(func(g debt) bool {
 		if !g.isMissed() || !g.isAsked(c) {
 			return false
 		}
@@ -1131,7 +1131,7 @@ func (p *poll) meet(doc *feedhistory.Document, r feedhistory.Response) (aside bo
 	}
 	p.ledger.Stranger = s
 	p.ledger.crossOut(isStrangerDebt)
-	p.owe(Debt{
+	p.owe(debt{
 		URL: r.Requested, Reason: feedhistory.ReasonForeign, Found: p.now,
 		Message: "another feed answers at the address: neither its id nor any of its entries is known",
 	})
@@ -1139,7 +1139,7 @@ func (p *poll) meet(doc *feedhistory.Document, r feedhistory.Response) (aside bo
 	return true, nil
 }
 
-func isStrangerDebt(d Debt) bool { return d.Kind == debtStranger }
+func isStrangerDebt(d debt) bool { return d.Kind == debtStranger }
 
 // answered notes that the feed itself has answered.
 func (p *poll) answered() {

@@ -172,7 +172,7 @@ func (r *Recall) close(f *Feed, entries []*feedhistory.Entry) (closed int) {
 		}
 	}
 	n := len(l.Debts)
-	l.crossOut(func(d Debt) bool {
+	l.crossOut(func(d debt) bool {
 		return d.Kind == debtWindow && len(d.Before) > 0 && len(d.After) > 0 && met[d.Before[0]] && met[d.After[0]]
 	})
 	if closed = n - len(l.Debts); closed > 0 {

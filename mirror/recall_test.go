@@ -268,10 +268,10 @@ func TestManyWindows(t *testing.T) {
 	f, err := m.Store.Feed(t.Context(), recallURL)
 	require.NoError(t, err)
 	var found []int64
-	for _, g := range f.Ledger.Debts() {
-		require.Equal(t, feedhistory.ReasonMissedWindow, g.Reason)
-		found = append(found, g.Poll)
-	}
+	eachDebt(t, &f.Ledger, func(debt map[string]any) {
+		require.Equal(t, string(feedhistory.ReasonMissedWindow), debt["reason"])
+		found = append(found, int64(debt["poll"].(float64)))
+	})
 	want := []int64{2}
 	for n := polls - 98; n <= polls; n++ {
 		want = append(want, int64(n))

@@ -28,11 +28,9 @@ func TestRedacted(t *testing.T) {
 	} {
 		f := &mirror.Feed{URL: url, Address: url + "2", Private: true, Verdict: feedhistory.Partial, Head: mirror.HeadOf(doc),
 			Error: url, Title: doc.Title}
-		require.NoError(t, json.Unmarshal(fmt.Appendf(nil, `{"known":{"URL":%q},"further":[%q],"shown":[%q],"versions":"AAAAAA=="}`, url, url, url), &f.Ledger))
-		gap := mirror.Debt{URL: url, From: url, Message: url, Reason: feedhistory.ReasonStatus, Before: []string{url}}
-		f.Ledger.Add(gap)
-		gap.Kind = mirror.DebtDocument
-		f.Ledger.Add(gap)
+		require.NoError(t, json.Unmarshal(fmt.Appendf(nil, `{"known":{"URL":%[1]q},"further":[%[1]q],"shown":[%[1]q],"versions":"AAAAAA==","debts":[
+			{"kind":"damage","url":%[1]q,"from":%[1]q,"message":%[1]q,"reason":"status","before":[%[1]q]},
+			{"kind":"document","url":%[1]q,"from":%[1]q,"message":%[1]q,"reason":"status","before":[%[1]q]}]}`, url), &f.Ledger))
 		r := f.Redacted()
 		text, err := json.Marshal(r)
 		require.NoError(t, err)

@@ -430,7 +430,7 @@ func (p *poll) ended() {
 
 // leaves reports whether the Budget has left something unread.
 func (f *Feed) leaves() bool {
-	return f.Ledger.l.owes(func(d Debt) bool { return d.isDocument() && d.Reason == feedhistory.ReasonBudget })
+	return f.Ledger.l.owes(func(d debt) bool { return d.isDocument() && d.Reason == feedhistory.ReasonBudget })
 }
 
 // retry returns when to request again the documents whose failure may pass. They need

@@ -71,7 +71,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 	f.Source, p.source = src.Name, sourceGap+src.Name
 	l.Kind = cmp.Or(l.Kind, feedhistory.Plain) // or the feed itself would have a history
 	l.Census = censusOf(src.Name, l.Census == provenCensus)
-	l.crossOut(func(d Debt) bool {
+	l.crossOut(func(d debt) bool {
 		return d.From == sourceGap || // stay only while no source was known
 			d.From == p.source && (!src.Adds && d.Kind != debtCount || d.isCut())
 	})
@@ -92,7 +92,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 		if isGap {
 			d := newDebt(gap)
 			d.From, d.Found = p.source, p.now
-			l.crossOut(func(old Debt) bool { return old.URL == d.URL && old.From == p.source && old.Reason == d.Reason })
+			l.crossOut(func(old debt) bool { return old.URL == d.URL && old.From == p.source && old.Reason == d.Reason })
 			p.owe(d)
 			p.changes.More = p.changes.More || d.Reason == feedhistory.ReasonBudget
 			err, whole = nil, false
@@ -117,7 +117,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 			}
 		}
 	}
-	l.crossOut(func(d Debt) bool { return d.From == p.source && d.Reason == feedhistory.ReasonInterrupted })
+	l.crossOut(func(d debt) bool { return d.From == p.source && d.Reason == feedhistory.ReasonInterrupted })
 	p.end(src, whole, brought)
 	return p.finish()
 }
@@ -125,7 +125,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 // goesOn notes, in the commit of a document, the possibility of more documents. It
 // removes the gap left there by an earlier Merge.
 func (p *poll) goesOn(src Source, url string) {
-	p.ledger.crossOut(func(d Debt) bool {
+	p.ledger.crossOut(func(d debt) bool {
 		return d.From == p.source && d.URL == url && d.Found.Before(p.now) && d.Reason != feedhistory.ReasonMissedWindow
 	})
 	if src.Mark != nil && !p.allowance.full { // otherwise some documents must come again
@@ -133,7 +133,7 @@ func (p *poll) goesOn(src Source, url string) {
 			p.feed.Mark = mark
 		}
 	}
-	p.owe(Debt{
+	p.owe(debt{
 		URL: p.feed.address(), From: p.source, Reason: feedhistory.ReasonInterrupted, Found: p.now,
 		Message: "its history has not been read to the end yet",
 	})
@@ -156,7 +156,7 @@ func (p *poll) end(src Source, whole, brought bool) {
 		f.AsOf, f.Counted = asOf, f.Entries
 	}
 	if whole { // everything missed by polls is here now
-		p.ledger.crossOut(func(d Debt) bool { return d.isMissed() && (brought || isProven) || isProven && d.From == p.source })
+		p.ledger.crossOut(func(d debt) bool { return d.isMissed() && (brought || isProven) || isProven && d.From == p.source })
 	}
 }
 
@@ -181,8 +181,8 @@ func (m *Mirror) ReadMark(ctx context.Context, url, source string, mark any) err
 }
 
 // sourceGap returns a gap for entries of the poll's source that do not fit.
-func (p *poll) sourceGap(message string) Debt {
-	return Debt{
+func (p *poll) sourceGap(message string) debt {
+	return debt{
 		URL: p.feed.address(), From: p.source, Reason: feedhistory.ReasonLimit, Quota: true, Found: p.now, Message: message,
 	}
 }

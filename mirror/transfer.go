@@ -42,8 +42,8 @@ type (
 	}
 	gapLine struct {
 		line
-		Gap     *Debt `json:"gap,omitempty"`
-		Pending *Debt `json:"pending,omitempty"` // in lines of earlier versions
+		Gap     *debt `json:"gap,omitempty"`
+		Pending *debt `json:"pending,omitempty"` // in lines of earlier versions
 	}
 	documentLine struct {
 		line
@@ -146,7 +146,7 @@ func (x *exporter) state(f *Feed) error {
 	state := *f
 	state.Ledger.l.Debts = nil
 	err := writeLine(x.w, feedLine{line: line{"feed", f.URL}, Version: f.Commits, Private: f.Private, State: &state})
-	for _, d := range f.Ledger.Debts() {
+	for _, d := range f.Ledger.l.debts() {
 		err = cmp.Or(err, writeLine(x.w, gapLine{line: line{"gap", f.URL}, Gap: &d}))
 	}
 	if err != nil {
@@ -584,10 +584,10 @@ func (f *importedFeed) gap(text []byte) error {
 	}
 	switch {
 	case l.Pending != nil:
-		l.Pending.Kind = DebtDocument
-		f.line.State.Ledger.Add(*l.Pending)
+		l.Pending.Kind = debtDocument
+		f.line.State.Ledger.l.add(*l.Pending)
 	case l.Gap != nil:
-		f.line.State.Ledger.Add(*l.Gap)
+		f.line.State.Ledger.l.add(*l.Gap)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package mirror_test
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,26 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
+
+// A gap of one Ledger can be added to another. A used up quota is one gap in each.
+func TestAddedGaps(t *testing.T) {
+	found := time.Unix(1, 0)
+	var l, other mirror.Ledger
+	for _, g := range []*feedhistory.Gap{
+		{URL: "urn:1", From: "urn:1", Reason: feedhistory.ReasonLimit, Err: fmt.Errorf("%w: two entries", mirror.ErrQuota), Found: found},
+		{URL: "urn:2", From: "urn:3", Reason: feedhistory.ReasonStatus, Err: errors.New("404"), Found: found},
+		{URL: "urn:4", From: "urn:4", Reason: feedhistory.ReasonLimit, Err: fmt.Errorf("%w: an entry", mirror.ErrQuota), Found: found},
+	} {
+		l.Add(g)
+	}
+	for _, g := range l.Gaps() {
+		other.Add(g)
+	}
+	require.Len(t, l.Gaps(), 2)
+	require.ErrorIs(t, l.Gaps()[0].Err, mirror.ErrQuota)
+	require.Equal(t, fmt.Sprint(l.Gaps()), fmt.Sprint(other.Gaps()))
+	require.Equal(t, mirror.ErrQuota.Error()+": two entries", other.Gaps()[0].Err.Error())
+}
 
 // Each debt has a receipt. A document written off is no longer a debt, but still listed.
 func TestWithdrawn(t *testing.T) {
@@ -27,15 +49,15 @@ func TestWithdrawn(t *testing.T) {
 			return f.Ledger
 		}
 		l := poll()
-		require.Len(t, l.Missing(), 1)
-		require.Equal(t, "the document has been read to its end, or the whole chain has, and neither names nor needs it", l.Missing()[0].Receipt())
+		require.Len(t, l.Debts(), 1)
+		require.Equal(t, "the document has been read to its end, or the whole chain has, and neither names nor needs it", l.Debts()[0].Receipt)
 		require.Empty(t, l.Withdrawn())
 		site.Next()
-		require.Len(t, poll().Missing(), 1)
+		require.Len(t, poll().Debts(), 1)
 		site.Next()
 		at := time.Now()
 		l = poll()
-		require.Empty(t, l.Missing())
+		require.Empty(t, l.Debts())
 		require.Len(t, l.Withdrawn(), 1)
 		require.Equal(t, site.URL+"/1.atom", l.Withdrawn()[0].URL)
 		require.Equal(t, at, l.Withdrawn()[0].Found)

@@ -717,7 +717,7 @@ func TestSecrets(t *testing.T) {
 	}
 	feed.Ledger = readAt(feed.URL)
 	missing := feedhistory.NewGap("https://pod.example/archive?token=s3cret", fmt.Errorf("https://pod.example/archive?token=s3cret: %w", errors.New("gone")))
-	feed.Ledger.Add(mirror.Debt{URL: missing.URL, From: feed.URL, Reason: missing.Reason, Message: missing.Err.Error(), Found: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)})
+	feed.Ledger.Add(&feedhistory.Gap{URL: missing.URL, From: feed.URL, Reason: missing.Reason, Err: errors.New(missing.Err.Error()), Found: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)})
 	store := mirror.NewMemory()
 	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed, Put: []*mirror.Record{{

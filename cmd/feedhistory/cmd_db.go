@@ -320,9 +320,9 @@ func (s *readableEntries) declare(ctx context.Context, f *mirror.Feed) (*mirror.
 	state := *f
 	state.Verdict = feedhistory.Partial
 	for _, name := range s.names[before:] {
-		state.Ledger.Add(mirror.Debt{
+		state.Ledger.Add(&feedhistory.Gap{
 			URL: f.URL, From: f.URL, Reason: feedhistory.ReasonMalformed, Found: f.Changed,
-			Message: fmt.Sprintf("%s cannot be read in the database: %v", name, s.damaged[name]),
+			Err: fmt.Errorf("%s cannot be read in the database: %v", name, s.damaged[name]),
 		})
 	}
 	return &state, nil

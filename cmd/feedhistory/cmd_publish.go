@@ -799,8 +799,8 @@ func (p *provenance) see(line []byte) {
 		Feed    string       `json:"feed"`
 		Private bool         `json:"private"`
 		State   *provenState `json:"state"`
-		Gap     *mirror.Debt `json:"gap"`
-		Pending *mirror.Debt `json:"pending"` // in lines of earlier versions
+		Gap     *provenGap   `json:"gap"`
+		Pending *provenGap   `json:"pending"` // in lines of earlier versions
 		Head    *show.Head   `json:"head"`
 	}
 	err := json.Unmarshal(line, &l)
@@ -820,13 +820,26 @@ func (p *provenance) see(line []byte) {
 			p.heads = map[string]*show.Head{}
 		}
 		p.heads[l.Feed] = l.Head
-	case l.Type != "gap" || f == nil:
-	case l.Gap != nil:
-		f.Ledger.Add(*l.Gap)
-	case l.Pending != nil:
-		l.Pending.Kind = mirror.DebtDocument
-		f.Ledger.Add(*l.Pending)
+	case l.Type != "gap" || f == nil || l.Gap == nil && l.Pending == nil:
+	default:
+		f.Ledger.Add(cmp.Or(l.Gap, l.Pending).gap())
 	}
+}
+
+// A provenGap is a gap of a feed in a line.
+type provenGap struct {
+	URL, From, Message string
+	Reason             feedhistory.Reason
+	Found              time.Time
+	Quota              bool
+}
+
+func (g *provenGap) gap() *feedhistory.Gap {
+	err := errors.New(g.Message)
+	if g.Quota {
+		err = fmt.Errorf("%w: %w", mirror.ErrQuota, err)
+	}
+	return &feedhistory.Gap{URL: g.URL, From: g.From, Reason: g.Reason, Err: err, Found: g.Found}
 }
 
 // A provenState is the state of a feed in a line.

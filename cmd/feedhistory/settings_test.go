@@ -197,7 +197,7 @@ var unset = map[string]string{
 	"fleet.FailingFeed": "a result", "fleet.HostStatus": "a result", "fleet.Status": "a result",
 	"harvest/atompmh.QueuedRecord": "written by Fetch",
 	"mirror.Commit":                "written by a Mirror, for a Store", "mirror.Content": "written by a Mirror", "mirror.DocumentRecord": "written by a Mirror",
-	"mirror.Feed": "written by a Mirror", "mirror.Debt": "written by a Mirror", "mirror.Marks": "stored as it is",
+	"mirror.Feed": "written by a Mirror", "mirror.Marks": "stored as it is",
 	"mirror.ImportReport": "counts of what was read", "mirror.Query.AfterCommit": "any number is a commit",
 	"mirror.Rank": "written by a Mirror", "mirror.Record": "written by a Mirror", "mirror.Report": "a result", "mirror.Usage": "written by a Mirror",
 	"mirror/sqlstore.Info": "a result", "mirror/sqlstore.Inspection": "a result",

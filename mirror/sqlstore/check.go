@@ -370,11 +370,7 @@ func (c *checker) feed(r *checkedRow) (url, what string) {
 	if err := json.Unmarshal([]byte(state), f); err != nil {
 		return url, "its state cannot be read: " + err.Error()
 	}
-	for _, d := range f.Ledger.Debts() {
-		if d.Kind == mirror.DebtDocument {
-			c.Pending++
-		}
-	}
+	c.Pending += int64(f.Ledger.Pending())
 	return url, ""
 }
 

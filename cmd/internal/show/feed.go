@@ -128,12 +128,12 @@ func PrintFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time
 	}
 	p.Field("verdict", fmt.Sprintf("%s. %s", f.Verdict, meaning(f)))
 	p.Command("older", older)
-	for _, d := range f.Ledger.Missing() {
-		PrintGap(p, d.Gap())
-		p.Para("    ", "    ", "missing until "+d.Receipt())
+	for _, d := range f.Ledger.Debts() {
+		PrintGap(p, d.Gap)
+		p.Para("    ", "    ", "missing until "+d.Receipt)
 	}
-	for _, d := range f.Ledger.Withdrawn() {
-		p.Field("withdrawn", fmt.Sprintf("%s, never read; since %s the feed neither names nor needs it", Address(d.URL), terminal.Time(d.Found)))
+	for _, g := range f.Ledger.Withdrawn() {
+		p.Field("withdrawn", fmt.Sprintf("%s, never read; since %s the feed neither names nor needs it", Address(g.URL), terminal.Time(g.Found)))
 	}
 }
 
@@ -226,7 +226,7 @@ func NewFeed(f *mirror.Feed, newest time.Time) Feed {
 		Entries: f.Entries, Deleted: f.Deleted, Documents: f.Documents,
 		Changed: Second(f.Changed), Polled: Second(f.Polled), NextPoll: Second(f.Next),
 		Wait: Second(f.Wait), Due: f.Due(time.Now()), Gone: f.Gone, Failures: f.Failures, Error: f.Error,
-		Gaps: Each(f.Ledger.Missing(), newDebt),
+		Gaps: Each(f.Ledger.Debts(), newDebt),
 	}
 	j.Unverified = f.Ledger.Unverified()
 	j.AsOf, j.Checked = Second(f.WholeAsOf()), Second(f.Ledger.Checked())
@@ -238,8 +238,8 @@ func NewFeed(f *mirror.Feed, newest time.Time) Feed {
 
 // newDebt returns the record of a gap with its receipt.
 func newDebt(d mirror.Debt) Gap {
-	g := NewGap(d.Gap())
-	g.Until = d.Receipt()
+	g := NewGap(d.Gap)
+	g.Until = d.Receipt
 	return g
 }
 

@@ -121,12 +121,12 @@ type gapView struct {
 
 // gapsOf returns the gaps of a feed.
 func gapsOf(feed *mirror.Feed) (views []gapView) {
-	for i, debt := range feed.Ledger.Missing() {
-		gap := debt.Gap()
+	for i, debt := range feed.Ledger.Debts() {
+		gap := debt.Gap
 		v := gapView{
 			Number: i + 1, What: "An archive document could not be retrieved", Message: gap.Err.Error(), Advice: gap.Reason.Advice(),
 			URL: webLink(gap.URL), Shown: feedhistory.Redact(gap.URL), Found: gap.Found, Reason: gap.Reason,
-			Receipt: debt.Receipt(), Retry: debt.Retry,
+			Receipt: debt.Receipt, Retry: debt.Retry,
 		}
 		switch {
 		case gap.Reason == feedhistory.ReasonMissedWindow:

@@ -393,13 +393,7 @@ func progressOf(feed *mirror.Feed, waits bool) string {
 	}
 	text := "Reading: " + plural(feed.Documents+1, "document", "documents") + ", " +
 		plural(feed.Entries, "entry", "entries") + " so far"
-	n := 0
-	for _, d := range feed.Ledger.Debts() {
-		if d.Kind == mirror.DebtDocument {
-			n++
-		}
-	}
-	if n > 0 {
+	if n := feed.Ledger.Pending(); n > 0 {
 		text += ", " + plural(n, "document", "documents") + " known to follow"
 	}
 	return text + "."

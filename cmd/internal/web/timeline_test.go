@@ -32,7 +32,7 @@ func TestTimeline(t *testing.T) {
 			documents = append(documents, &mirror.DocumentRecord{URL: name, Names: []string{name}, Oldest: when.Draw(t, "oldest"), Newest: when.Draw(t, "newest")})
 		}
 		for i := range rapid.IntRange(0, 5).Draw(t, "gaps") {
-			feed.Ledger.Add(mirror.Debt{
+			feed.Ledger.Add(&feedhistory.Gap{
 				URL: "https://example.org/gap", From: fmt.Sprintf("https://example.org/%d", i*i), Found: when.Draw(t, "found"),
 				Reason: rapid.SampledFrom([]feedhistory.Reason{feedhistory.ReasonStatus, feedhistory.ReasonMalformed, feedhistory.ReasonLoop, feedhistory.ReasonMissedWindow}).Draw(t, "reason"),
 			})
