@@ -133,6 +133,7 @@ func (k *keepRun) plan() plan {
 	if missed {
 		k.since = found
 	}
+	_, _, proven := k.feed.Ledger.Proof()
 	switch {
 	case k.mark.Method == "":
 		return walk
@@ -148,7 +149,7 @@ func (k *keepRun) plan() plan {
 		k.refill, k.adds = true, true
 		k.begin()
 		return walk
-	case !k.feed.Ledger.Proven() && k.untried():
+	case !proven && k.untried():
 		k.skip, k.adds = k.mark.Names(), true
 		return walk
 	case (old || k.mark.Soon) && k.mark.Counter != "":
@@ -224,8 +225,9 @@ func (k *keepRun) recount() (same bool, err error) {
 	if k.ctx.Err() != nil {
 		return false, k.ctx.Err()
 	}
-	brought := int(k.feed.Entries - k.feed.Counted)
-	if err == nil && (k.feed.AsOf.IsZero() || n != k.mark.Total+brought) {
+	asOf, counted, proven := k.feed.Ledger.Proof()
+	brought := int(k.feed.Entries - counted)
+	if err == nil && (asOf.IsZero() || n != k.mark.Total+brought) {
 		k.mark.Place = place{Latest: 1}
 		return false, nil
 	}
@@ -233,7 +235,7 @@ func (k *keepRun) recount() (same bool, err error) {
 	_, err = k.m.Merge(k.ctx, k.feed.URL, mirror.Source{
 		Name: k.mark.Method, Adds: true,
 		Documents: func(func(*feedhistory.Document, error) bool) {},
-		End:       func() (json.RawMessage, bool, time.Time) { return k.mark.json(), k.feed.Ledger.Proven(), k.feed.AsOf },
+		End:       func() (json.RawMessage, bool, time.Time) { return k.mark.json(), proven, asOf },
 	})
 	return true, err
 }

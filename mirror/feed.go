@@ -63,11 +63,6 @@ type Feed struct {
 	Deleted   int64 `json:"deleted"`   // the number of entries once live, but no longer
 	Documents int64 `json:"documents"` // the number of archive documents processed
 
-	Usage Usage `json:"usage,omitzero"` // how much of the Quota is used
-	Full  Quota `json:"full,omitzero"`  // the exhausted Quota, which left something unstored; zero means everything was stored
-
-	Schedule feedhistory.Schedule `json:"schedule,omitzero"` // how often the feed wants to be polled
-
 	Polls    int64     `json:"polls"`              // the number of polls begun, a Merge included
 	Polled   time.Time `json:"polled,omitzero"`    // when the last one began
 	Next     time.Time `json:"next,omitzero"`      // when the next one is welcome; zero means at any time. See Due
@@ -97,16 +92,6 @@ type Feed struct {
 	// feed's own documents. Mark is the source's memory from one poll to the next.
 	Source string          `json:"source,omitempty"`
 	Mark   json.RawMessage `json:"mark,omitempty"`
-
-	// Unnamed is the number of entries that Recalls have added without the
-	// publisher's ids. Such an entry is Absent once it has come under its own.
-	Unnamed int64 `json:"unnamed,omitempty"`
-
-	// AsOf is when the source had brought everything, if proved by a server's count, which
-	// polls do not repeat. Counted is the number of live entries at that time. Zero means
-	// only the Verdict is known.
-	AsOf    time.Time `json:"as_of,omitzero"`
-	Counted int64     `json:"counted,omitempty"`
 }
 
 // changed records a change at a time. Changed never goes back when the clock does, so the
@@ -129,6 +114,10 @@ func (f *Feed) Document() (*feedhistory.Document, error) {
 	return feedhistory.Parse(strings.NewReader(f.Head), f.Ledger.l.Known.URL)
 }
 
+// Size returns the bytes of the feed's entries, with their earlier versions, and of the
+// records of its documents, as a Quota counts them.
+func (f *Feed) Size() int64 { return f.Ledger.l.Usage.bytes() }
+
 // WholeAsOf returns when the feed was last Whole, if polls do not repeat the proof: a
 // server's count, or the word of a feed republishing this one. It is otherwise the zero
 // time.
@@ -137,7 +126,7 @@ func (f *Feed) WholeAsOf() time.Time {
 		return time.Time{}
 	}
 	if f.Kind == feedhistory.Plain {
-		return f.AsOf
+		return f.Ledger.l.AsOf
 	}
 	if head := f.declared(); head != nil {
 		return head.Coverage.AsOf
@@ -437,7 +426,7 @@ func (f *Feed) Redacted() *Feed {
 	}
 	r.Mark, r.Error, r.Head = nil, "", f.redactedHead()
 	l := &f.Ledger.l
-	r.Ledger.l = ledger{Kind: l.Kind, Cap: l.Cap, Census: l.Census, Unsettled: l.Unsettled, Looked: l.Looked, Checked: l.Checked}
+	r.Ledger.l = ledger{Kind: l.Kind, Cap: l.Cap, Census: l.Census, Unsettled: l.Unsettled, Looked: l.Looked, Checked: l.Checked, upkeep: l.upkeep}
 	for _, d := range l.Debts {
 		r.Ledger.l.Debts = append(r.Ledger.l.Debts, debt{
 			Kind: d.Kind, URL: r.URL, From: r.URL, Reason: d.Reason, Message: errPrivate.Error(), Found: d.Found, Poll: d.Poll, Quota: d.Quota,

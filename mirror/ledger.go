@@ -58,6 +58,18 @@ type ledger struct {
 	Past      *generation `json:"past,omitempty"`      // the earlier feed at this address; nil if there is none
 	Since     int64       `json:"since,omitempty"`     // the number of commits when this feed was adopted there
 	Inherited time.Time   `json:"inherited,omitzero"`  // when it was begun for a feed read before there were ledgers; zero for others
+
+	upkeep
+}
+
+// An upkeep is what a mirror knows of an address, whichever feed answers there.
+type upkeep struct {
+	Schedule feedhistory.Schedule `json:"schedule,omitzero"` // how often the feed wants to be polled
+	Usage    usage                `json:"usage,omitzero"`    // how much of the Quota is used
+	Full     Quota                `json:"full,omitzero"`     // the exhausted Quota, which left something unstored; zero means everything was stored
+	Unnamed  int64                `json:"unnamed,omitempty"` // the number of entries that Recalls have added without the publisher's ids
+	AsOf     time.Time            `json:"as_of,omitzero"`    // see Ledger.Proof
+	Counted  int64                `json:"counted,omitempty"` // see Ledger.Proof
 }
 
 // A census says what a Merge has brought.
@@ -402,9 +414,7 @@ func (l Ledger) Debts() (debts []Debt) {
 
 // debts returns the debts: the documents first.
 func (l *ledger) debts() []debt {
-	debts := slices.Clone(l.Debts)
-	slices.SortStableFunc(debts, compareKinds)
-	return debts
+	return slices.SortedStableFunc(slices.Values(l.Debts), compareKinds)
 }
 
 // compareKinds puts documents before all else.
@@ -438,11 +448,9 @@ func (l Ledger) Withdrawn() (gaps []*feedhistory.Gap) {
 // Add adds a gap that no reading has found: one that was exported, for instance, or that
 // the caller knows of.
 func (l *Ledger) Add(g *feedhistory.Gap) {
-	d := newDebt(g)
-	if d.Quota = errors.Is(g.Err, ErrQuota); d.Quota {
-		d.Message = strings.TrimPrefix(d.Message, ErrQuota.Error()+": ")
+	if g != nil {
+		l.l.add(newDebt(g))
 	}
-	l.l.add(d)
 }
 
 // add adds a debt as it is. Another Ledger may have the list before.
@@ -451,8 +459,12 @@ func (l *ledger) add(d debt) {
 	l.Debts = append(slices.Clone(l.Debts), d)
 }
 
-// Proven reports whether a Merge has proved that it has brought everything.
-func (l Ledger) Proven() bool { return l.l.Census == provenCensus }
+// Proof reports whether a Merge has proved that it has brought everything. If the proof is a
+// server's count, which polls do not repeat, it was made asOf then, of the given number of
+// live entries; asOf is otherwise zero.
+func (l Ledger) Proof() (asOf time.Time, entries int64, ok bool) {
+	return l.l.AsOf, l.l.Counted, l.l.Census == provenCensus
+}
 
 // Checked returns the time since which each archive document that links lead to has been
 // read at least once: the Verdict speaks of the archives as of then. It is zero if there
@@ -556,7 +568,7 @@ func (l Ledger) MarshalJSON() ([]byte, error) {
 // utc returns a copy with all times in UTC, because JSON refuses extreme offsets.
 func (l ledger) utc() *ledger {
 	l = l.clone()
-	times := []*time.Time{&l.Looked, &l.Checked, &l.Stale, &l.Inherited}
+	times := []*time.Time{&l.Looked, &l.Checked, &l.Stale, &l.Inherited, &l.AsOf}
 	l.Unread = slices.Clone(l.Unread)
 	for _, debts := range [][]debt{l.Debts, l.Unread} {
 		for i := range debts {
@@ -617,14 +629,15 @@ func (e *earlier) moveTo(l *ledger) {
 	}
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It reads the state of versions before there
-// was one Ledger, too.
+// UnmarshalJSON implements json.Unmarshaler. It reads the states of earlier versions, too,
+// which had less in the Ledger.
 func (f *Feed) UnmarshalJSON(text []byte) error {
 	type plain Feed
 	stored := struct {
 		*plain
 		Ledger ledger `json:"ledger"`
 		*earlier
+		upkeep
 		Kind   feedhistory.Kind `json:"kind"`
 		Proven bool             `json:"proven"`
 	}{plain: (*plain)(f), earlier: new(earlier)}
@@ -633,6 +646,7 @@ func (f *Feed) UnmarshalJSON(text []byte) error {
 	}
 	l := &f.Ledger.l
 	*l, f.Kind, stored.earlier.Kind = stored.Ledger, stored.Kind, stored.Kind
+	l.upkeep = cmp.Or(l.upkeep, stored.upkeep)
 	if stored.Known.URL != "" {
 		l.Unsettled = f.Kind == feedhistory.Archived && f.Verdict != feedhistory.Whole
 	}

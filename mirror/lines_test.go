@@ -34,7 +34,7 @@ func lines(t *testing.T, store mirror.Store) string {
 func TestLinesAsBefore(t *testing.T) {
 	search := regexp.MustCompile(`,"(shown|sought)":\[[^\]]*\]|,"search":"[^"]*"`)
 	escaped := strings.NewReplacer("\u202e", `\u202e`, "\u0085", `\u0085`)
-	for _, file := range append(feedtest.Glob(t, "testdata/raw/*.jsonl"), feedtest.Glob(t, "testdata/raw/earlier/*.jsonl")...) {
+	for _, file := range append(feedtest.Glob(t, "testdata/raw/*.jsonl"), feedtest.Glob(t, "testdata/raw/*/*.jsonl")...) {
 		t.Run(file, func(t *testing.T) {
 			given, store := string(feedtest.ReadFile(t, file)), mirror.NewMemory()
 			in, err := mirror.Import(t.Context(), store, strings.NewReader(given), false)

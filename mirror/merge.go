@@ -389,7 +389,7 @@ func (mg *merger) resigned(entries []*feedhistory.Entry, records map[string]*Rec
 // all fit, none of them is taken: the store's entries then stay the oldest part, so a
 // later poll can tell whether entries have come and gone.
 func (mg *merger) takeAll(m *mergeResult, s source, entries []*feedhistory.Entry, effects map[string]*effect, stored map[string]bool) error {
-	usage, isFull := mg.feed.Usage, mg.allowance.full
+	usage, isFull := mg.feed.Ledger.l.Usage, mg.allowance.full
 	type moment struct {
 		record  Record
 		touched bool
@@ -421,7 +421,7 @@ func (mg *merger) takeAll(m *mergeResult, s source, entries []*feedhistory.Entry
 	if refused, err := take(); err != nil || !refused || isFull {
 		return err
 	}
-	mg.feed.Usage, mg.allowance.entering, m.refused = usage, 0, 0 // again, with the quota used up
+	mg.feed.Ledger.l.Usage, mg.allowance.entering, m.refused = usage, 0, 0 // again, with the quota used up
 	_, err := take()
 	return err
 }
@@ -508,15 +508,15 @@ func (q Quota) withDefaults() Quota {
 // ErrQuota is among the errors of a Gap caused by the Quota.
 var ErrQuota = errors.New("the quota of the feed is used up")
 
-// A Usage is how much of its Quota a feed has used, counted since quotas exist.
-type Usage struct {
+// A usage is the part of its Quota a feed has used, counted since quotas exist.
+type usage struct {
 	Contents   int64 `json:"contents,omitempty"`   // bytes of entries and their earlier versions: the sum of Content.Size
 	Tombstones int64 `json:"tombstones,omitempty"` // the number of tombstones of unknown entries
 	Refs       int64 `json:"refs,omitempty"`       // bytes of the IDs of those entries
 	Documents  int64 `json:"documents,omitempty"`  // bytes of the records of archive documents
 }
 
-func (u *Usage) bytes() int64 { return u.Contents + u.Refs + u.Documents }
+func (u *usage) bytes() int64 { return u.Contents + u.Refs + u.Documents }
 
 // An allowance is the rest of a feed's Quota.
 type allowance struct {
@@ -533,10 +533,11 @@ type allowance struct {
 // whether the quota is still used up.
 func newAllowance(ctx context.Context, m *Mirror, f *Feed) *allowance {
 	a := &allowance{ctx: ctx, store: m.Store, feed: f, keep: m.keep(), quota: m.Quota.withDefaults()}
-	if a.quota.Bytes > f.Full.Bytes || a.quota.Entries > f.Full.Entries {
-		f.Full = Quota{}
+	full := &f.Ledger.l.Full
+	if a.quota.Bytes > full.Bytes || a.quota.Entries > full.Entries {
+		*full = Quota{}
 	}
-	a.full = f.Full != Quota{}
+	a.full = *full != Quota{}
 	return a
 }
 
@@ -544,8 +545,8 @@ func newAllowance(ctx context.Context, m *Mirror, f *Feed) *allowance {
 // bytes. Once there is not, nothing new fits until the Quota is raised.
 func (a *allowance) fits(entries, bytes int64) bool {
 	f := a.feed
-	held := f.Entries + f.Deleted + f.Usage.Tombstones + f.Documents + a.entering
-	if a.full || entries > a.quota.Entries-held || bytes > a.quota.Bytes-f.Usage.bytes() {
+	held := f.Entries + f.Deleted + f.Ledger.l.Usage.Tombstones + f.Documents + a.entering
+	if a.full || entries > a.quota.Entries-held || bytes > a.quota.Bytes-f.Size() {
 		a.fill()
 		return false
 	}
@@ -553,9 +554,8 @@ func (a *allowance) fits(entries, bytes int64) bool {
 }
 
 func (a *allowance) fill() {
-	if a.full = true; a.feed.Full == (Quota{}) {
-		a.feed.Full = a.quota
-	}
+	a.full = true
+	a.feed.Ledger.l.Full = cmp.Or(a.feed.Ledger.l.Full, a.quota)
 }
 
 // admit reports whether there is room for the change of a record from was to r, and
@@ -564,7 +564,7 @@ func (a *allowance) admit(was, r *Record, did *effect, isStored bool) (bool, err
 	if !did.content && !did.resigned && did.version == nil {
 		return true, nil
 	}
-	u, isNew := &a.feed.Usage, was.Copy.Digest == ""
+	u, isNew := &a.feed.Ledger.l.Usage, was.Copy.Digest == ""
 	growth := r.Content.Size
 	if !isNew {
 		var err error
@@ -598,8 +598,8 @@ func (a *allowance) reserveTombstone(id string) bool {
 	if !a.fits(1, int64(len(id))) {
 		return false
 	}
-	a.feed.Usage.Tombstones++
-	a.feed.Usage.Refs += int64(len(id))
+	a.feed.Ledger.l.Usage.Tombstones++
+	a.feed.Ledger.l.Usage.Refs += int64(len(id))
 	return true
 }
 
@@ -656,7 +656,7 @@ func (a *allowance) reserveDocument(d, other *DocumentRecord) bool {
 	if growth > 0 && !a.fits(entries, growth) && other == nil {
 		return false
 	}
-	u := &a.feed.Usage
+	u := &a.feed.Ledger.l.Usage
 	u.Documents = max(0, u.Documents+growth)
 	return true
 }
@@ -726,9 +726,9 @@ func (m *Mirror) Erase(ctx context.Context, url string, ids ...string) error {
 			if err != nil {
 				return err
 			}
-			f.Usage.Contents = max(0, f.Usage.Contents-v.Content.Size)
+			f.Ledger.l.Usage.Contents = max(0, f.Ledger.l.Usage.Contents-v.Content.Size)
 		}
-		f.Usage.Contents = max(0, f.Usage.Contents-r.Content.Size)
+		f.Ledger.l.Usage.Contents = max(0, f.Ledger.l.Usage.Contents-r.Content.Size)
 		switch {
 		case r.State == Live:
 			f.Entries--

@@ -83,8 +83,10 @@ func TestMergeCutShort(t *testing.T) {
 			require.Equal(t, feedhistory.Whole, feed.Verdict)
 			require.Equal(t, "99", string(feed.Mark))
 			require.Equal(t, int64(5), feed.Entries)
-			require.Equal(t, int64(5), feed.Counted)
-			require.True(t, feed.AsOf.Equal(time.Unix(1, 0)))
+			asOf, counted, ok := feed.Ledger.Proof()
+			require.True(t, ok)
+			require.Equal(t, int64(5), counted)
+			require.True(t, asOf.Equal(time.Unix(1, 0)))
 		})
 	}
 }

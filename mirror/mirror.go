@@ -377,12 +377,8 @@ func (p *poll) unchanged(u *feedhistory.Unchanged) {
 func (p *poll) readAt(r feedhistory.Response) {
 	f := p.feed
 	address := f.Address
-	switch {
-	case r.Permanent != "":
-		f.Address, p.changes.Moved = r.Permanent, r.Permanent
-	default:
-		f.Address = r.Requested
-	}
+	f.Address = cmp.Or(r.Permanent, r.Requested)
+	p.changes.Moved = cmp.Or(r.Permanent, p.changes.Moved)
 	if f.Address == f.URL {
 		f.Address = ""
 	}
@@ -390,7 +386,7 @@ func (p *poll) readAt(r feedhistory.Response) {
 		p.changes.Moved = ""
 	}
 	f.Failures, f.Error, f.Gone, f.Alias, f.Lost = 0, "", false, "", ""
-	p.ready, p.unended = p.later(f.Schedule.Next(r)), false
+	p.ready, p.unended = p.later(p.ledger.Schedule.Next(r)), false
 }
 
 // failed notes the lack of a subscription document, or a damaged one, whose entries
@@ -412,9 +408,7 @@ func (p *poll) failed(doc *feedhistory.Document, err error) error {
 	url := iri.WithoutFragment(p.request.url)
 	gap := feedhistory.NewGap(url, err)
 	gap.From, gap.Found = url, p.now
-	cut := p.debtOf(gap)
-	cut.Again = true // until the document is read: it may have more than the mirror
-	p.owe(cut)
+	p.oweAgain(gap) // it may have more than the mirror
 	m, err := p.merger.merge(source{doc: doc, rank: rankOf(doc, p.chain.rank)})
 	if err == nil {
 		p.commits.held = &m.change

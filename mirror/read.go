@@ -64,7 +64,7 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	}
 	p.chain.read, p.chain.start = true, doc.Response.Requested
 	l.Kind, l.Known, l.Further = kind, doc.Known(), nil
-	f.Title, f.Head, f.Schedule = doc.Title, headOf(doc), doc.Schedule
+	f.Title, f.Head, l.Schedule = doc.Title, headOf(doc), doc.Schedule
 	if kind == feedhistory.Archived {
 		l.Further = furtherOf(doc)
 		p.chain.asks = p.chain.asks || p.owes() && !p.backlog.unread
@@ -133,7 +133,7 @@ func (p *poll) replace() error {
 // is read again.
 func (p *poll) complete(m *mergeResult) error {
 	f := p.feed
-	f.Documents, f.Usage.Documents, p.ledger.Debts = 0, 0, nil
+	f.Documents, p.ledger.Usage.Documents, p.ledger.Debts = 0, 0, nil
 	m.change.Forget = true
 	live := int64(0)
 	for _, r := range m.records {
@@ -257,15 +257,12 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *DocumentReco
 	if err := p.receive(doc, m, true, first); err != nil {
 		return err
 	}
+	if m.refused > 0 || known == nil && !p.allowance.reserveDocument(d, nil) {
+		return p.refuse(doc, m.refused, rank, false)
+	}
 	if known == nil {
-		if m.refused > 0 || !p.allowance.reserveDocument(d, nil) {
-			return p.refuse(doc, m.refused, rank, false)
-		}
 		p.feed.Documents++
 	} else {
-		if m.refused > 0 {
-			return p.refuse(doc, m.refused, rank, false)
-		}
 		if known.Digest != d.Digest {
 			p.changes.Altered++
 			d.Altered = p.feed.Polls

@@ -1153,16 +1153,18 @@ func (p *poll) adopt() {
 	f := p.feed
 	past := &generation{f.Title, f.Head, p.ledger.clone()}
 	past.Ledger.crossOut(isStrangerDebt)
-	past.Ledger.Past, past.Ledger.Stranger = nil, nil
+	past.Ledger.Past, past.Ledger.Stranger, past.Ledger.upkeep = nil, nil, upkeep{}
 	if head, err := f.Document(); err == nil && head.ID != "" && !slices.Contains(past.Ledger.IDs, head.ID) {
 		past.Ledger.IDs = append(slices.Clone(past.Ledger.IDs), head.ID)
 	}
-	*p.ledger = ledger{Past: past, Since: f.Commits, Census: past.Ledger.Census}
+	*p.ledger = ledger{Past: past, Since: f.Commits, Census: past.Ledger.Census, upkeep: p.ledger.upkeep}
 	f.Head = ""
 }
 
 // revive continues the ledger of the earlier feed, which answers again.
 func (p *poll) revive(past *generation) {
-	p.feed.Title, p.feed.Head, *p.ledger = past.Title, past.Head, past.Ledger.clone()
+	l := past.Ledger.clone()
+	l.upkeep = p.ledger.upkeep
+	p.feed.Title, p.feed.Head, *p.ledger = past.Title, past.Head, l
 	p.feed.Ledger.Reset(false)
 }

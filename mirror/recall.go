@@ -142,7 +142,7 @@ func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Documen
 	}
 	for _, e := range fresh.Entries {
 		if got := m.records[e.ID]; made[e.ID] && got != nil && got.FirstCommit > version {
-			f.Unnamed++
+			f.Ledger.l.Unnamed++
 		}
 	}
 	done.Added, done.Changed, done.Refused = 0, done.Changed+len(m.change.Versions), m.refused
@@ -356,7 +356,7 @@ func hashesOf(id string) []string {
 // unnamed finds the entries that readers have brought without the publisher's ids, and
 // that have come under them now, by the latter. Each is found once in a poll.
 func (mg *merger) unnamed(entries []*feedhistory.Entry, records map[string]*Record) (map[string]*Record, error) {
-	if mg.feed.Unnamed == 0 {
+	if mg.feed.Ledger.l.Unnamed == 0 {
 		return nil, nil
 	}
 	names, links := map[*feedhistory.Entry][]string{}, map[string]int{}
@@ -447,7 +447,7 @@ func (mg *merger) rename(m *mergeResult, r *Record, v *Record) error {
 	}
 	if did.version != nil && mg.allowance.keep > 0 {
 		m.change.Versions = append(m.change.Versions, did.version)
-		mg.feed.Usage.Contents += did.version.Content.Size
+		mg.feed.Ledger.l.Usage.Contents += did.version.Content.Size
 	}
 	return nil
 }

@@ -39,8 +39,8 @@ type Source struct {
 	// End is called after the last document. The mark becomes the feed's Mark in the same
 	// commit as that document; a nil mark leaves it as it is. Proven means the source has
 	// brought everything there is, now or before: the verdict is then Whole, unless there
-	// is a gap; otherwise it is Lossy. AsOf is the time of the proof, or zero; it becomes the
-	// feed's AsOf. If End is nil, there is no mark and nothing is proven.
+	// is a gap; otherwise it is Lossy. AsOf is the time of the proof, or zero; it
+	// becomes that of Ledger.Proof. If End is nil, there is no mark and nothing is proven.
 	End func() (mark json.RawMessage, proven bool, asOf time.Time)
 }
 
@@ -144,7 +144,7 @@ func (p *poll) goesOn(src Source, url string) {
 func (p *poll) end(src Source, whole, brought bool) {
 	f := p.feed
 	isProven, asOf := false, time.Time{}
-	f.AsOf, f.Counted = time.Time{}, 0
+	p.ledger.AsOf, p.ledger.Counted = time.Time{}, 0
 	if src.End != nil && !p.allowance.full {
 		var mark json.RawMessage
 		if mark, isProven, asOf = src.End(); mark != nil {
@@ -153,7 +153,7 @@ func (p *poll) end(src Source, whole, brought bool) {
 	}
 	p.ledger.Census = censusOf(src.Name, isProven)
 	if isProven && !asOf.IsZero() {
-		f.AsOf, f.Counted = asOf, f.Entries
+		p.ledger.AsOf, p.ledger.Counted = asOf, f.Entries
 	}
 	if whole { // everything missed by polls is here now
 		p.ledger.crossOut(func(d debt) bool { return d.isMissed() && (brought || isProven) || isProven && d.From == p.source })

@@ -286,7 +286,7 @@ type State string
 const (
 	Live    State = "live"    // the entry is part of the feed
 	Deleted State = "deleted" // a tombstone deleted the entry (RFC 6721)
-	Absent  State = "absent"  // the feed, which is complete, no longer has the entry (5005#1), or it has come under another ID; see Feed.Unnamed
+	Absent  State = "absent"  // the feed, which is complete, no longer has the entry (5005#1), or it was added without the publisher's ID and has come under it
 	Unseen  State = "unseen"  // only a tombstone of the entry is known
 	Erased  State = "erased"  // Mirror.Erase has erased the entry: only its ID is kept, and it is never stored again
 )

@@ -675,8 +675,8 @@ func (f *importedFeed) newRecord(l *entryLine) (*Record, error) {
 	if l.Deleted.Deleted {
 		r.State, r.Copy, r.FirstCommit, r.Added = Unseen, Copy{}, 0, time.Time{}
 		r.Tombstone = TombstoneRecord{When: l.Deleted.When, Rank: rank}
-		state.Usage.Tombstones++
-		state.Usage.Refs += int64(len(l.ID))
+		state.Ledger.l.Usage.Tombstones++
+		state.Ledger.l.Usage.Refs += int64(len(l.ID))
 		return r, nil
 	}
 	e, err := l.Original()
@@ -690,7 +690,7 @@ func (f *importedFeed) newRecord(l *entryLine) (*Record, error) {
 	if !e.Updated.IsZero() {
 		r.Copy.At = e.Updated
 	}
-	state.Usage.Contents += r.Content.Size
+	state.Ledger.l.Usage.Contents += r.Content.Size
 	return r, nil
 }
 
@@ -704,9 +704,9 @@ func (f *importedFeed) leaveOut(r *Record, versions []*Record) error {
 		state.Deleted--
 	}
 	for _, v := range versions {
-		state.Usage.Contents -= v.Content.Size
+		state.Ledger.l.Usage.Contents -= v.Content.Size
 	}
-	state.Usage.Contents = max(0, state.Usage.Contents-r.Content.Size)
+	state.Ledger.l.Usage.Contents = max(0, state.Ledger.l.Usage.Contents-r.Content.Size)
 	state.Ledger.l.forget(r.ID)
 	return nil
 }

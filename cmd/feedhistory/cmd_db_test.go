@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -215,12 +216,14 @@ func TestDamagedEntryIsNamed(t *testing.T) {
 
 // What a mirror does not have as a whole is read back with the same verdict.
 func TestExportCarriesTheVerdict(t *testing.T) {
-	proved := time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
 	for name, change := range map[string]func(f *mirror.Feed){
-		"lossy":         func(f *mirror.Feed) { f.Verdict, f.Kind = feedhistory.Lossy, feedhistory.Paged },
-		"window":        func(f *mirror.Feed) { f.Verdict, f.Kind = feedhistory.Window, feedhistory.Plain },
-		"whole":         func(*mirror.Feed) {},
-		"whole of then": func(f *mirror.Feed) { f.Kind, f.AsOf, f.Source = feedhistory.Plain, proved, "x" },
+		"lossy":  func(f *mirror.Feed) { f.Verdict, f.Kind = feedhistory.Lossy, feedhistory.Paged },
+		"window": func(f *mirror.Feed) { f.Verdict, f.Kind = feedhistory.Window, feedhistory.Plain },
+		"whole":  func(*mirror.Feed) {},
+		"whole of then": func(f *mirror.Feed) {
+			f.Kind, f.Source = feedhistory.Plain, "x"
+			require.NoError(t, json.Unmarshal([]byte(`{"as_of":"2024-05-06T07:08:09Z"}`), &f.Ledger))
+		},
 	} {
 		for _, format := range []string{"atom", "rss"} {
 			t.Run(name+" "+format, func(t *testing.T) {

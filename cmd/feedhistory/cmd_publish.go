@@ -820,26 +820,17 @@ func (p *provenance) see(line []byte) {
 			p.heads = map[string]*show.Head{}
 		}
 		p.heads[l.Feed] = l.Head
-	case l.Type != "gap" || f == nil || l.Gap == nil && l.Pending == nil:
-	default:
-		f.Ledger.Add(cmp.Or(l.Gap, l.Pending).gap())
+	case l.Type == "gap" && f != nil && cmp.Or(l.Gap, l.Pending) != nil:
+		gap := cmp.Or(l.Gap, l.Pending)
+		gap.Err = errors.New(gap.Message)
+		f.Ledger.Add(&gap.Gap)
 	}
 }
 
-// A provenGap is a gap of a feed in a line.
+// A provenGap is a gap of a feed in a line: the Message is the text of its Err.
 type provenGap struct {
-	URL, From, Message string
-	Reason             feedhistory.Reason
-	Found              time.Time
-	Quota              bool
-}
-
-func (g *provenGap) gap() *feedhistory.Gap {
-	err := errors.New(g.Message)
-	if g.Quota {
-		err = fmt.Errorf("%w: %w", mirror.ErrQuota, err)
-	}
-	return &feedhistory.Gap{URL: g.URL, From: g.From, Reason: g.Reason, Err: err, Found: g.Found}
+	feedhistory.Gap
+	Message string
 }
 
 // A provenState is the state of a feed in a line.

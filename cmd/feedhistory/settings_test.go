@@ -199,7 +199,7 @@ var unset = map[string]string{
 	"mirror.Commit":                "written by a Mirror, for a Store", "mirror.Content": "written by a Mirror", "mirror.DocumentRecord": "written by a Mirror",
 	"mirror.Feed": "written by a Mirror", "mirror.Marks": "stored as it is",
 	"mirror.ImportReport": "counts of what was read", "mirror.Query.AfterCommit": "any number is a commit",
-	"mirror.Rank": "written by a Mirror", "mirror.Record": "written by a Mirror", "mirror.Report": "a result", "mirror.Usage": "written by a Mirror",
+	"mirror.Rank": "written by a Mirror", "mirror.Record": "written by a Mirror", "mirror.Report": "a result",
 	"mirror/sqlstore.Info": "a result", "mirror/sqlstore.Inspection": "a result",
 	"publish/serve.Cache": "makes no error: a negative one keeps nothing", "publish.FileInfo": "a result", "publish.Report": "a result",
 	"republish.Plan": "a result", "republish.Preview": "a result", "republish.Slice": "a result",

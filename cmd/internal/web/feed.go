@@ -112,6 +112,7 @@ type gapView struct {
 	Advice  string // the remedy
 	Receipt string // what closes it
 	URL     string // the URL of the document
+	From    string // the document linking to it
 	Shown   string // the URL without userinfo
 	Found   time.Time
 	Retry   time.Time // when to try again; zero means at the next poll, or never
@@ -125,7 +126,7 @@ func gapsOf(feed *mirror.Feed) (views []gapView) {
 		gap := debt.Gap
 		v := gapView{
 			Number: i + 1, What: "An archive document could not be retrieved", Message: gap.Err.Error(), Advice: gap.Reason.Advice(),
-			URL: webLink(gap.URL), Shown: feedhistory.Redact(gap.URL), Found: gap.Found, Reason: gap.Reason,
+			URL: webLink(gap.URL), From: gap.From, Shown: feedhistory.Redact(gap.URL), Found: gap.Found, Reason: gap.Reason,
 			Receipt: debt.Receipt, Retry: debt.Retry,
 		}
 		switch {

@@ -136,7 +136,7 @@ func TestOverview(t *testing.T) {
 	var bytes int64
 	for feed, err := range w.Store.Feeds(t.Context(), mirror.FeedQuery{}) {
 		require.NoError(t, err)
-		bytes += feed.Usage.Contents + feed.Usage.Refs + feed.Usage.Documents
+		bytes += feed.Size()
 	}
 	require.Contains(t, page, "<dt>Stored</dt><dd>"+sizeText(fmt.Sprint(bytes)))
 	require.NotContains(t, page, "the size is not known")

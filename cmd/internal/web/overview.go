@@ -109,9 +109,9 @@ func (p *overviewPage) add(feed *mirror.Feed) {
 		p.Gaps += n
 		p.Gapped++
 	}
-	bytes := feed.Usage.Contents + feed.Usage.Refs + feed.Usage.Documents
+	bytes := feed.Size()
 	p.Bytes += bytes
-	if feed.Usage.Contents == 0 {
+	if bytes == 0 {
 		if feed.Entries > 0 {
 			p.Uncounted++
 		}

@@ -353,15 +353,13 @@ func newChain(feed *mirror.Feed, documents []*mirror.DocumentRecord, gaps []gapV
 	c := &chain{}
 	before := map[string][]link{} // gaps by the document after them
 	var loose []link              // gaps without such a document
-	missing := feed.Ledger.Gaps()
-	for i, g := range gaps {
+	for _, g := range gaps {
 		l := link{Kind: "gap", Href: "#gap-" + strconv.Itoa(g.Number), what: g.What, why: g.Message, from: g.Found, to: g.Found}
 		if g.Todo {
 			l.Kind, l.Href, l.why = "todo", "", "It is still to be read."
 		}
-		l.Open = missing[i].Reason == feedhistory.ReasonMissedWindow
-		if from := missing[i].From; missing[i].Reason != feedhistory.ReasonMissedWindow && from != "" {
-			before[from] = append(before[from], l)
+		if l.Open = g.Reason == feedhistory.ReasonMissedWindow; !l.Open && g.From != "" {
+			before[g.From] = append(before[g.From], l)
 		} else {
 			loose = append(loose, l)
 		}
@@ -381,7 +379,7 @@ func newChain(feed *mirror.Feed, documents []*mirror.DocumentRecord, gaps []gapV
 		})
 	}
 	c.openEnd = c.openEnd || len(documents) == 0 && len(before) > 0
-	for _, gap := range missing { // next to the subscription document
+	for _, gap := range gaps { // next to the subscription document
 		c.links = append(c.links, before[gap.From]...)
 		delete(before, gap.From)
 	}
