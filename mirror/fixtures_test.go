@@ -63,6 +63,7 @@ func testFixture(t *testing.T, file string, site *feedtest.Site, archive *feedte
 		for _, r := range site.Requests()[before:] {
 			fmt.Fprintf(&got, "  %s %s\n", r.Method, site.Path(r.URL))
 		}
+		testUsage(t, store, site.URL+"/feed.atom", got.String())
 		live := held(t, store, site.URL+"/feed.atom")
 		for _, id := range slices.Sorted(maps.Keys(live)) {
 			fmt.Fprintf(&got, "  %s %s\n", id, live[id])
