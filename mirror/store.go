@@ -97,8 +97,8 @@ type Store interface {
 	Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 
 	// Versions yields the earlier versions kept of an entry, without the current one: the
-	// newest first, by Copy.At, Rank.Time, Rank.Seq and Digest, all descending. Only ID,
-	// Copy and Content of each are set.
+	// newest first, by Copy.Compare: by Copy.At, Rank.Time, Rank.Seq and Digest, all
+	// descending. Only ID, Copy and Content of each are set.
 	Versions(ctx context.Context, feed, id string) iter.Seq2[*Record, error]
 
 	// Remove removes a feed and everything belonging to it. The error matches ErrNotFound
@@ -421,14 +421,16 @@ type Copy struct {
 	Source string    `json:"source,omitempty"` // the Name of the Recall that brought it, or the reader that kept it; "" if a poll or a Merge did
 }
 
-// compare orders the copies of an entry, older first (5005#20, 5005#21).
+// Compare orders the copies of an entry, older first (5005#20, 5005#21), and of equally old
+// ones the one with the smaller Digest.
+func (c Copy) Compare(other Copy) int {
+	return cmp.Or(c.compare(other), cmp.Compare(c.Digest, other.Digest))
+}
+
 func (c Copy) compare(other Copy) int { return c.precedence().Compare(other.precedence()) }
 
-// newer puts the newer one of two versions first, and of equally old ones the one with the
-// greater Digest.
-func newer(a, b *Record) int {
-	return cmp.Or(b.Copy.compare(a.Copy), cmp.Compare(b.Copy.Digest, a.Copy.Digest))
-}
+// newer puts the newer one of two versions first.
+func newer(a, b *Record) int { return b.Copy.Compare(a.Copy) }
 
 func (c Copy) precedence() feedtime.Copy {
 	return feedtime.Copy{At: c.At, Rank: c.Rank.precedence()}
