@@ -256,10 +256,6 @@ func (r *Elements) namespace() *namespace {
 			return n
 		}
 	}
-	return r.newNamespace(published)
-}
-
-func (r *Elements) newNamespace(published string) *namespace {
 	n := &namespace{published, published, false, vocabularies[published], published == ""}
 	if n.words == nil {
 		n.meant = MeantSpace(published)
@@ -523,7 +519,9 @@ func (r *Elements) chosen(c textChoice) textChoice {
 func Text(raw string, sc *xmlscan.Scope, format Format, which int, place int32, literal bool) Construct {
 	r := readers.Get().(*Elements)
 	defer r.Release()
-	if !r.precedes(raw, sc, format, place) {
+	goesOn := r.next > 0 && r.next <= int(place) && r.Err() == nil && // it has just read an earlier text of the entry
+		r.text == raw && r.url == sc.Base && r.lang == sc.Lang && r.Format == format && slices.Equal(r.outer, sc.Bindings)
+	if !goesOn {
 		r.readAgain(raw, sc, format)
 	}
 	r.literal = literal
@@ -546,13 +544,6 @@ func Text(raw string, sc *xmlscan.Scope, format Format, which int, place int32, 
 		return choice.description
 	}
 	return choice.text
-}
-
-// precedes reports whether r has just read an earlier text of the same entry, and can go on from
-// there: many programs read the texts in turn.
-func (r *Elements) precedes(raw string, sc *xmlscan.Scope, format Format, place int32) bool {
-	return r.next > 0 && r.next <= int(place) && r.Err() == nil &&
-		r.text == raw && r.url == sc.Base && r.lang == sc.Lang && r.Format == format && slices.Equal(r.outer, sc.Bindings)
 }
 
 // Places are the offsets at which an entry's title, summary and content begin: 0 if
