@@ -356,7 +356,10 @@ func (p *Publisher) identified(e *feedhistory.Entry) *feedhistory.Entry {
 
 // sourceOf returns the head of an entry's document; a zero one if there is none.
 func sourceOf(e *feedhistory.Entry) *feedhistory.Document {
-	return cmp.Or(e.Source, new(feedhistory.Document))
+	if e.Source == nil {
+		return new(feedhistory.Document)
+	}
+	return e.Source
 }
 
 // isNormal reports whether an entry can be written as it is.

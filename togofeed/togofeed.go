@@ -108,7 +108,9 @@ func person(p feedhistory.Person) *gofeed.Person {
 // The error is a *feedhistory.ParseError with ReasonLimit if the authors and extensions have
 // more than 5,000 elements, or 32 namespaces; the item then has those before.
 func Item(e *feedhistory.Entry) (*gofeed.Item, error) {
-	e = cmp.Or(e, new(feedhistory.Entry))
+	if e == nil {
+		e = new(feedhistory.Entry)
+	}
 	element, err := e.Element()
 	switch {
 	case err != nil:

@@ -93,7 +93,7 @@ type Elements struct {
 
 	outer  []xmlscan.Binding // around an entry read again
 	next   int               // where a later text of the entry may begin; 0 if anything but its texts has been read
-	spaces []*namespace      // of the document, or of entries read again
+	spaces []namespace       // of the document, or of entries read again
 	bases  xmlscan.BaseChain
 }
 
@@ -109,7 +109,9 @@ type namespace struct {
 const mostSpaces = 32
 
 // New returns the elements of a document from the given URL, still without a Cursor.
-func New(text, url string) Elements { return Elements{text: text, url: url, MaxURL: MaxURL} }
+func New(text, url string) Elements {
+	return Elements{text: text, url: url, MaxURL: MaxURL, spaces: make([]namespace, 0, 8)}
+}
 
 // Fragment returns the children of an element read again: it is at the element's start
 // tag.
@@ -251,12 +253,12 @@ func (r *Elements) Space() string { return r.namespace().meant }
 
 func (r *Elements) namespace() *namespace {
 	published := r.Cursor.Space()
-	for _, n := range r.spaces {
-		if n.published == published {
+	for i := range r.spaces {
+		if n := &r.spaces[i]; n.published == published {
 			return n
 		}
 	}
-	n := &namespace{published, published, false, vocabularies[published], published == ""}
+	n := namespace{published, published, false, vocabularies[published], published == ""}
 	if n.words == nil {
 		n.meant = MeantSpace(published)
 		n.odd, n.words, n.isRSS = n.meant != published, wordsOf(n.meant), IsRSS(n.meant)
@@ -264,10 +266,11 @@ func (r *Elements) namespace() *namespace {
 	if n.odd {
 		r.note("namespace-misspelt", "the namespace "+clip(published)+" is read as "+n.meant, r.Offset())
 	}
-	if len(r.spaces) < mostSpaces {
-		r.spaces = append(r.spaces, n)
+	if len(r.spaces) == mostSpaces { // the last place is for all further ones
+		r.spaces = r.spaces[:mostSpaces-1]
 	}
-	return n
+	r.spaces = append(r.spaces, n)
+	return &r.spaces[len(r.spaces)-1]
 }
 
 // IsRSS reports whether the current element belongs to RSS itself.

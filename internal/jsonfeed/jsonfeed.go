@@ -475,39 +475,33 @@ func (r *Reader) number() float64 {
 	return n
 }
 
-// unquote returns the meaning of a string of sound JSON.
+// unquote returns the meaning of a string of sound JSON. Half a surrogate pair is U+FFFD.
 func unquote(raw string) string {
-	if len(raw) < 2 {
+	switch {
+	case len(raw) < 2:
 		return ""
+	case strings.IndexByte(raw, '\\') < 0:
+		return raw[1 : len(raw)-1]
 	}
-	return unescape(raw[1 : len(raw)-1])
+	meaning, _ := jsontext.AppendUnquote(make([]byte, 0, len(raw)), raw)
+	return string(meaning)
 }
 
 // StringAt returns the string at an offset of sound JSON.
 func StringAt(text string, offset int) string {
-	text = text[offset+1:]
-	for end := 0; ; end++ {
+	text = text[offset:]
+	for end := 1; ; end++ {
 		n := strings.IndexByte(text[end:], '"')
 		if n < 0 {
 			return ""
 		}
 		end += n
 		escapes := end
-		for escapes > 0 && text[escapes-1] == '\\' {
+		for text[escapes-1] == '\\' { // the first character is a quotation mark
 			escapes--
 		}
 		if (end-escapes)%2 == 0 {
-			return unescape(text[:end])
+			return unquote(text[:end+1])
 		}
 	}
-}
-
-// unescape returns the meaning of the characters between quotation marks. Half a surrogate
-// pair is U+FFFD.
-func unescape(text string) string {
-	if strings.IndexByte(text, '\\') < 0 {
-		return text
-	}
-	meaning, _ := jsontext.AppendUnquote(make([]byte, 0, len(text)), `"`+text+`"`)
-	return string(meaning)
 }
