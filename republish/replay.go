@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"io"
 	"io/fs"
 	"net/http"
@@ -830,9 +829,9 @@ func (m *source) withNote(e *feedhistory.Entry, s *xmlscan.Cursor, note string) 
 	base, _ := s.Attr(feedxml.XML, "base")
 	switch {
 	case m.format == feedhistory.RSS && space == "" && local == "description":
-		return "<description" + baseAttr(base) + ">" + escape(note+s.ElementText()) + "</description>", true
+		return written("description", note+s.ElementText(), "xml:base", base), true
 	case m.format == feedhistory.RSS && space == feedxml.Content && local == "encoded":
-		return `<content:encoded xmlns:content="` + feedxml.Content + `"` + baseAttr(base) + ">" + escape(note+s.ElementText()) + "</content:encoded>", true
+		return written("content:encoded", note+s.ElementText(), "xmlns:content", feedxml.Content, "xml:base", base), true
 	case m.format == feedhistory.RSS || space != feedxml.Atom || local != "content" && local != "summary":
 		return "", false
 	}
@@ -861,21 +860,17 @@ func isDate(space, local string) bool {
 func (m *source) text(local string, text feedhistory.Text, note string) string {
 	body := text.Body
 	if text.Type != "html" && text.Type != "xhtml" && body != "" {
-		body = "<p>" + strings.ReplaceAll(html.EscapeString(strings.TrimSpace(body)), "\n", "<br>") + "</p>"
+		body = "<p>" + strings.ReplaceAll(feedhistory.Text{Body: strings.TrimSpace(body)}.HTML(), "\n", "<br>") + "</p>"
 	}
 	if m.format == feedhistory.RSS {
-		return "<description>" + escape(note+body) + "</description>"
+		return written("description", note+body)
 	}
-	lang := ""
-	if text.Lang != "" {
-		lang = ` xml:lang="` + escape(text.Lang) + `"`
-	}
-	return fmt.Sprintf(`<%s xmlns="%s" type="html"%s%s>%s</%[1]s>`, local, feedxml.Atom, baseAttr(text.Base), lang, escape(note+body))
+	return written(local, note+body, "xmlns", feedxml.Atom, "type", "html", "xml:base", text.Base, "xml:lang", text.Lang)
 }
 
-func baseAttr(base string) string {
-	if base == "" {
-		return ""
-	}
-	return ` xml:base="` + escape(base) + `"`
+// written returns an element with text, and with those of its attributes that have a value.
+func written(name, text string, attrs ...string) string {
+	var b feedxml.Markup
+	b.Element(name, text, attrs...)
+	return strings.TrimSuffix(b.String(), "\n")
 }

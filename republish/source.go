@@ -35,25 +35,39 @@ func newSource(feed *mirror.Feed, format feedhistory.Format, id string) (*source
 		return nil, err
 	}
 	head.ID = cmp.Or(id, head.ID)
-	m := &source{format: format, head: head, private: feed.Private}
-	var b strings.Builder
-	if format == feedhistory.RSS {
-		fmt.Fprintf(&b, `<source url="%s">%s</source>`, escape(cmp.Or(addressOf(feed), hostOf(feed))), escape(Title(feed)))
-	} else {
-		fmt.Fprintf(&b, `<source xmlns="%s"><id>%s</id><title>%s</title>`, feedxml.Atom, escape(head.ID), escape(Title(feed)))
-		for _, a := range head.Authors {
-			fmt.Fprintf(&b, `<author><name>%s</name></author>`, escape(a.Name))
-		}
-		if address := addressOf(feed); address != "" {
-			fmt.Fprintf(&b, `<link rel="self" href="%s"/>`, escape(address))
-		}
-		if site := Site(feed); site != "" {
-			fmt.Fprintf(&b, `<link rel="alternate" href="%s"/>`, escape(site))
-		}
-		b.WriteString("</source>")
+	return &source{format: format, head: head, element: sourceElement(feed, head, format), private: feed.Private}, nil
+}
+
+// sourceElement returns the element by which entries name their feed. Each entry repeats it, so
+// a long title is shortened, and parts for which there is no room are left out: authors first,
+// because an entry of Atom has those of its feed itself.
+func sourceElement(feed *mirror.Feed, head *feedhistory.Document, format feedhistory.Format) string {
+	title := escape(Title(feed))
+	if len(title) > xmlscan.MaxInheritedExtra/2 {
+		title = escape(xmlscan.Clip(Title(feed), 80))
 	}
-	m.element = b.String()
-	return m, nil
+	room := xmlscan.MaxInheritedExtra - len(title)
+	part := func(pattern, text string) string {
+		element := fmt.Sprintf(pattern, escape(text))
+		if text == "" || len(element) > room {
+			return ""
+		}
+		room -= len(element)
+		return element
+	}
+	if format == feedhistory.RSS {
+		if start := part(`<source url="%s">`, cmp.Or(addressOf(feed), hostOf(feed))); start != "" {
+			return start + title + "</source>"
+		}
+		return ""
+	}
+	id := part("<id>%s</id>", head.ID)
+	links := part(`<link rel="self" href="%s"/>`, addressOf(feed)) + part(`<link rel="alternate" href="%s"/>`, Site(feed))
+	authors := ""
+	for _, a := range head.Authors {
+		authors += part(`<author><name>%s</name></author>`, a.Name)
+	}
+	return `<source xmlns="` + feedxml.Atom + `">` + id + "<title>" + title + "</title>" + authors + links + "</source>"
 }
 
 func escape(text string) string {
