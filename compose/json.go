@@ -193,7 +193,13 @@ func (x Extension) element() (string, error) {
 		}
 		attr(name, x.Attrs[name])
 	}
-	b.WriteString(">" + escapedXML(x.Value) + "</" + x.Name + ">")
+	b.WriteByte('>')
+	if n := len(x.Value); xmlscan.IsDense(n, n) || xmlscan.IsDense(n, len(escapedXML(x.Value))) {
+		xmlscan.WriteText(&b, x.Value)
+	} else {
+		b.WriteString(escapedXML(x.Value)) // the form of earlier versions: in another one, the entry would count as edited
+	}
+	b.WriteString("</" + x.Name + ">")
 	return b.String(), nil
 }
 
