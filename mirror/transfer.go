@@ -20,6 +20,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/settings"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -74,11 +75,9 @@ func unescaped(value any) ([]byte, error) {
 
 // writeLine writes a value as a line of JSON, by one call of Write.
 func writeLine(w io.Writer, value any) error {
-	text, err := unescaped(value)
-	if err == nil {
-		_, err = w.Write(text)
-	}
-	return err
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(value)
 }
 
 func utc(t time.Time) time.Time {
@@ -297,9 +296,8 @@ const importSource = "import"
 func (f *Feed) Importing() bool { return f.Source == importSource && f.Polls == 0 }
 
 const (
-	importBatch = 500       // the maximum number of lines in a commit
-	importBytes = 4 << 20   // the maximum size of a commit, in bytes
-	importLine  = 256 << 20 // the maximum size of a line, in bytes
+	importBatch = 500     // the maximum number of lines in a commit
+	importBytes = 4 << 20 // the maximum size of a commit, in bytes
 )
 
 // Import restores feeds from the lines of an Export: their states, their documents, and
@@ -336,7 +334,7 @@ type importer struct {
 // read imports lines. It returns the number of the last one, which an error is of.
 func (in *importer) read(r io.Reader) (n int, err error) {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, 64<<10), importLine)
+	lines.Buffer(nil, settings.MaxLine)
 	for lines.Scan() {
 		n++
 		text := bytes.TrimSpace(bytes.TrimPrefix(lines.Bytes(), []byte("\ufeff")))
@@ -349,7 +347,7 @@ func (in *importer) read(r io.Reader) (n int, err error) {
 	}
 	err = lines.Err()
 	if errors.Is(err, bufio.ErrTooLong) {
-		err = fmt.Errorf("it is longer than %d MiB", importLine>>20)
+		err = fmt.Errorf("it is longer than %d MiB", settings.MaxLine>>20)
 	}
 	if err != nil {
 		return n + 1, err

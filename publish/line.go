@@ -15,6 +15,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/settings"
 )
 
 // A Line is an entry as a line of JSON, which the command prints, and reads to
@@ -69,7 +70,7 @@ func Lines(r io.Reader, see func(line []byte)) iter.Seq2[*Line, error] {
 			return
 		}
 		lines, seen := bufio.NewScanner(r), map[string]int{}
-		lines.Buffer(nil, maxDocument)
+		lines.Buffer(nil, settings.MaxLine)
 		n := 1
 		for ; lines.Scan(); n++ {
 			line := bytes.TrimSpace(bytes.TrimPrefix(lines.Bytes(), []byte("\ufeff")))
@@ -106,11 +107,11 @@ func Lines(r io.Reader, see func(line []byte)) iter.Seq2[*Line, error] {
 }
 
 // errLongLine reports a line longer than any entry.
-var errLongLine = fmt.Errorf("it is longer than %d bytes", maxDocument)
+var errLongLine = fmt.Errorf("it is longer than %d MiB", settings.MaxLine>>20)
 
 // ReadLine reads a single line as Lines does; the result is nil if the line is not an entry.
 func ReadLine(line []byte) (*Line, error) {
-	if len(line) > maxDocument {
+	if len(line) > settings.MaxLine {
 		return nil, errLongLine
 	}
 	entry := new(Line)

@@ -3,6 +3,7 @@ package publish
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/settings"
 	"github.com/feedhistory/feedhistory/togofeed"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -275,18 +277,27 @@ func TestLines(t *testing.T) {
 	assert.Equal(t, "alternate", entries[2].Links[0].Rel)
 	assert.Equal(t, "Sum & total", entries[3].Summary().Body)
 	for line, want := range map[string]string{
-		`x`:                                "line 3: not an entry in JSON",
-		`{"title": "One"}`:                 "line 3: the entry has no id",
-		`{"id": 1}`:                        "line 3: not an entry in JSON",
-		`{"id": "a"} {"id": "b"}`:          "line 3: not an entry in JSON",
-		`{"id": "0"}`:                      "line 3: the id 0 is already in line 1",
-		strings.Repeat("x", maxDocument+1): "line 3: it is longer than 33554432 bytes",
+		`x`:                       "line 3: not an entry in JSON",
+		`{"title": "One"}`:        "line 3: the entry has no id",
+		`{"id": 1}`:               "line 3: not an entry in JSON",
+		`{"id": "a"} {"id": "b"}`: "line 3: not an entry in JSON",
+		`{"id": "0"}`:             "line 3: the id 0 is already in line 1",
 	} {
 		var got error
 		for _, err := range Lines(strings.NewReader(`{"id": "0"}`+"\n\n"+line), nil) {
 			got = err
 		}
 		assert.ErrorContains(t, got, want)
+	}
+	endless := make([]byte, settings.MaxLine+1)
+	_, err = ReadLine(endless)
+	assert.ErrorContains(t, err, "it is longer than 256 MiB")
+	for _, err := range Lines(io.MultiReader(strings.NewReader("\n\n"), bytes.NewReader(endless)), nil) {
+		assert.ErrorContains(t, err, "line 3: it is longer than 256 MiB")
+	}
+	for r, err := range Lines(strings.NewReader(`{"id": "long", "title": "`+strings.Repeat("x", 33<<20)+`"}`), nil) { // escapes can make it so
+		require.NoError(t, err)
+		assert.Equal(t, "long", r.ID)
 	}
 	_, err = (&Line{EntryJSON: compose.EntryJSON{ID: "urn:1", Updated: "yesterday"}}).Entry()
 	assert.ErrorContains(t, err, `updated is not a time such as 2003-12-13T18:30:02Z: "yesterday"`)

@@ -33,6 +33,10 @@ func Check(pkg string, numbers ...Number) error {
 	return nil
 }
 
+// MaxLine is the maximum size of a line of JSON with an entry, in bytes. It has the entry twice,
+// each time with escapes, and in exports of a mirror also the earlier versions.
+const MaxLine = 256 << 20
+
 // Now returns the time by a clock; nil means time.Now.
 func Now(clock func() time.Time) time.Time {
 	if clock == nil {
