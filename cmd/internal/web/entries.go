@@ -218,7 +218,7 @@ type itemKey struct {
 
 func newItem(r *mirror.Record, words []string) entryItem {
 	item := entryItem{
-		Feed: republish.Name(r.Feed), ID: r.ID, Link: webLink(r.Content.Link), Title: marked(strings.TrimSpace(r.Content.Title), words), Time: r.Time(), State: r.State,
+		Feed: republish.Name(r.Feed), ID: r.ID, Link: webLink(r.Content.Link), Title: marked(shownTitle(r.Content), words), Time: r.Time(), State: r.State,
 	}
 	if len(r.Content.Data) > mostSnippetData {
 		return item

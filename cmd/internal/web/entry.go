@@ -182,7 +182,7 @@ func (p *entryPage) mark() {
 // entry; nil if it is damaged.
 func newWording(c mirror.Content, from mirror.Copy, read func() (*feedhistory.Entry, error), as display, room *int) (entryText, *feedhistory.Entry) {
 	e, err := read()
-	w := entryText{Title: strings.TrimSpace(c.Title), Updated: c.Updated, Published: c.Published, Damaged: err != nil, Source: from.Source}
+	w := entryText{Title: shownTitle(c), Updated: c.Updated, Published: c.Published, Damaged: err != nil, Source: from.Source}
 	if err != nil {
 		return w, nil
 	}
@@ -215,6 +215,18 @@ func newWording(c mirror.Content, from mirror.Copy, read func() (*feedhistory.En
 	}
 	w.Authors = strings.Join(names, ", ")
 	return w, e
+}
+
+// mostTitle is the maximum size of a title in a page, in bytes.
+const mostTitle = 2000
+
+// shownTitle returns the title of an entry, or the beginning of a long one.
+func shownTitle(c mirror.Content) string {
+	title := strings.TrimSpace(c.Title)
+	if len(title) > mostTitle {
+		title = strings.ToValidUTF8(title[:mostTitle], "") + "…"
+	}
+	return title
 }
 
 // plain returns the title and the text, for comparing versions.

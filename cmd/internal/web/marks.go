@@ -195,7 +195,7 @@ func (d *directory) readingPlace(ctx context.Context, feed, id string, f figures
 	if err != nil {
 		return nil, err
 	}
-	p := &readingPlace{ID: id, Title: record.Content.Title, Time: record.Time(), record: record}
+	p := &readingPlace{ID: id, Title: shownTitle(record.Content), Time: record.Time(), record: record}
 	p.Number, p.All, err = d.placeOf(ctx, record, f)
 	return p, err
 }

@@ -175,7 +175,7 @@ func (s *Server) fillReplay(r *http.Request, p *subscribePage, name string) erro
 	}
 	if f.From != "" {
 		if record, err := mirror.Lookup(r.Context(), s.store, p.URL, f.From); err == nil {
-			f.FromTitle = cmp.Or(strings.TrimSpace(record.Content.Title), f.From)
+			f.FromTitle = cmp.Or(shownTitle(record.Content), f.From)
 		}
 	}
 	if !f.Asked {
@@ -226,7 +226,7 @@ func (s *Server) preview(ctx context.Context, p *subscribePage, name string, r *
 	for _, x := range preview.Next {
 		next := upcomingEntry{Release: x}
 		if record, err := mirror.Lookup(ctx, s.store, p.URL, x.ID); err == nil {
-			next.Title = cmp.Or(strings.TrimSpace(record.Content.Title), "Untitled")
+			next.Title = cmp.Or(shownTitle(record.Content), "Untitled")
 		}
 		f.Next = append(f.Next, next)
 	}
