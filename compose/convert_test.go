@@ -131,6 +131,12 @@ func TestThroughAnotherFormat(t *testing.T) {
 		page, _ := doc.Entries[0].Links.Rel("alternate")
 		require.Equal(t, "http://h/1", page.Href)
 	})
+	t.Run("the source of an item with a relative address", func(t *testing.T) {
+		doc, _ := through(t, `<rss version="2.0"><channel><title>F</title><item><guid>http://h/1</guid><source url="list.xml">S</source></item></channel></rss>`, compose.WriteAtom)
+		var b bytes.Buffer
+		require.NoError(t, compose.WriteRSS(&b, doc))
+		require.Contains(t, b.String(), `<source url="http://h/list.xml">S</source>`)
+	})
 }
 
 // An entry without an author has its own document's (RFC 4287 §4.2.1), wherever it is moved.

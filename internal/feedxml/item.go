@@ -176,8 +176,9 @@ func Into(space, element string) string {
 func OutOfRSS2(elements string) string {
 	var b strings.Builder
 	for line := range strings.Lines(elements) {
-		if name, rest, ok := strings.Cut(line, declaredRSS2); ok && !strings.ContainsAny(name, " \t>") {
-			line = name + rest
+		start, rest, ok := strings.Cut(line, declaredRSS2)
+		if ok && !strings.ContainsAny(strings.Replace(start, " xml:base=", "", 1), " \t>") { // a relative reference has a base before it
+			line = start + rest
 		}
 		b.WriteString(line)
 	}
