@@ -263,17 +263,15 @@ func (e *Entry) authors() []Person {
 	if e.raw == "" || e.signed || e.format() == RSS {
 		return nil // a channel's managing editor is not the author of its items
 	}
-	size, written := 0, 0
+	size := 0
 	for i, p := range e.Source.Authors {
 		size += len(p.Name) + len(p.Email) + len(p.URI)
-		if written = size + (i+1)*roomOfPerson; size > xmlscan.MaxInheritedExtra || !xmlscan.Affords(len(e.raw), written) {
+		if size > xmlscan.MaxInheritedExtra || !xmlscan.Affords(len(e.raw), size+100*(i+1)) { // with their markup
 			return e.Source.Authors[:i]
 		}
 	}
 	return e.Source.Authors
 }
-
-const roomOfPerson = 100 // the bytes of a person's markup
 
 // current returns the entry as its fields say: itself, or an Atom entry if they were set since
 // it was read.

@@ -172,32 +172,25 @@ func (x Extension) element() (string, error) {
 	if x.XML != "" {
 		return x.XML, nil
 	}
-	prefix, local, ok := strings.Cut(x.Name, ":")
-	if !ok {
-		prefix, local = "", x.Name
-	}
+	prefix := x.Name[:max(0, strings.Index(x.Name, ":"))]
 	if x.Name == "" || strings.ContainsAny(x.Name, " \t\r\n<>&/\"'=") || x.Space == "" {
 		return "", fmt.Errorf("the extension %q needs a name and a namespace", x.Name)
 	}
 	var b strings.Builder
 	attr := func(name, value string) { b.WriteString(" " + name + `="` + escapedXML(value) + `"`) }
 	b.WriteString("<" + x.Name)
-	if prefix != "" {
-		attr("xmlns:"+prefix, x.Space)
-	} else {
-		attr("xmlns", x.Space)
-	}
+	attr(strings.TrimSuffix("xmlns:"+prefix, ":"), x.Space)
 	for _, name := range slices.Sorted(maps.Keys(x.Attrs)) {
 		if name == "" || name == "xmlns" || strings.ContainsAny(name, " \t\r\n<>&/\"'=:") {
-			return "", errors.New("the extension " + local + " has an attribute that needs xml: " + name)
+			return "", errors.New("the extension " + x.Name + " has an attribute that needs xml: " + name)
 		}
 		attr(name, x.Attrs[name])
 	}
 	b.WriteByte('>')
-	if n := len(x.Value); xmlscan.IsDense(n, n) || xmlscan.IsDense(n, len(escapedXML(x.Value))) {
+	if escaped := escapedXML(x.Value); xmlscan.IsDense(len(x.Value), len(escaped)) {
 		xmlscan.WriteText(&b, x.Value)
 	} else {
-		b.WriteString(escapedXML(x.Value)) // the form of earlier versions: in another one, the entry would count as edited
+		b.WriteString(escaped) // the form of earlier versions: in another one, the entry would count as edited
 	}
 	b.WriteString("</" + x.Name + ">")
 	return b.String(), nil

@@ -67,13 +67,11 @@ const lineEnd = "end"
 // whole value may still escape it.
 func unescaped(value any) ([]byte, error) {
 	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(value)
+	err := writeLine(&b, value)
 	return b.Bytes(), err
 }
 
-// writeLine writes a value as a line of JSON, by one call of Write.
+// writeLine writes a value as a line of JSON without escaped markup, by one call of Write.
 func writeLine(w io.Writer, value any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

@@ -816,8 +816,7 @@ func (m *source) released(r *mirror.Record, at time.Time) (*feedhistory.Entry, e
 	if m.format == feedhistory.RSS {
 		more += "<pubDate>" + at.UTC().Format("Mon, 02 Jan 2006 15:04:05") + " GMT</pubDate>"
 	} else {
-		stamp := at.UTC().Format(time.RFC3339Nano)
-		more += fmt.Sprintf(`<published xmlns="%s">%s</published><updated xmlns="%[1]s">%[2]s</updated>`, feedxml.Atom, stamp)
+		more += fmt.Sprintf(`<published xmlns="%s">%s</published><updated xmlns="%[1]s">%[2]s</updated>`, feedxml.Atom, at.UTC().Format(time.RFC3339Nano))
 	}
 	return m.with(out.String(), more, r.ID)
 }

@@ -42,32 +42,26 @@ func newSource(feed *mirror.Feed, format feedhistory.Format, id string) (*source
 // a long title is shortened, and parts for which there is no room are left out: authors first,
 // because an entry of Atom has those of its feed itself.
 func sourceElement(feed *mirror.Feed, head *feedhistory.Document, format feedhistory.Format) string {
-	title := escape(Title(feed))
-	if len(title) > xmlscan.MaxInheritedExtra/2 {
-		title = escape(xmlscan.Clip(Title(feed), 80))
+	title, room := Title(feed), xmlscan.MaxInheritedExtra
+	if len(escape(title)) > room/2 {
+		title = xmlscan.Clip(title, 80)
 	}
-	room := xmlscan.MaxInheritedExtra - len(title)
-	part := func(pattern, text string) string {
-		element := fmt.Sprintf(pattern, escape(text))
-		if text == "" || len(element) > room {
+	part := func(before, text, after string) (element string) {
+		if element = before + escape(text) + after; text == "" || len(element) > room {
 			return ""
 		}
 		room -= len(element)
 		return element
 	}
 	if format == feedhistory.RSS {
-		if start := part(`<source url="%s">`, cmp.Or(addressOf(feed), hostOf(feed))); start != "" {
-			return start + title + "</source>"
-		}
-		return ""
+		return part(`<source url="`, cmp.Or(addressOf(feed), hostOf(feed)), `">`+escape(title)+"</source>")
 	}
-	id := part("<id>%s</id>", head.ID)
-	links := part(`<link rel="self" href="%s"/>`, addressOf(feed)) + part(`<link rel="alternate" href="%s"/>`, Site(feed))
-	authors := ""
+	title, id := part("<title>", title, "</title>"), part("<id>", head.ID, "</id>")
+	links := part(`<link rel="self" href="`, addressOf(feed), `"/>`) + part(`<link rel="alternate" href="`, Site(feed), `"/>`)
 	for _, a := range head.Authors {
-		authors += part(`<author><name>%s</name></author>`, a.Name)
+		title += part("<author><name>", a.Name, "</name></author>")
 	}
-	return `<source xmlns="` + feedxml.Atom + `">` + id + "<title>" + title + "</title>" + authors + links + "</source>"
+	return `<source xmlns="` + feedxml.Atom + `">` + id + title + links + "</source>"
 }
 
 func escape(text string) string {

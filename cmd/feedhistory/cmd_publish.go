@@ -789,10 +789,7 @@ type provenance struct {
 
 // The lines about a feed. Two expressions, each with a beginning to search for, take a three-hundredth
 // of the time of one.
-var (
-	aboutFeed = regexp.MustCompile(`"type"\s*:\s*"(feed|gap|end)"`)
-	hasHead   = regexp.MustCompile(`"head"\s*:`)
-)
+var aboutFeed, hasHead = regexp.MustCompile(`"type"\s*:\s*"(feed|gap|end)"`), regexp.MustCompile(`"head"\s*:`)
 
 // see reads a line, if it is about a feed or ends the lines.
 func (p *provenance) see(line []byte) {

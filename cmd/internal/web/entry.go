@@ -217,16 +217,10 @@ func newWording(c mirror.Content, from mirror.Copy, read func() (*feedhistory.En
 	return w, e
 }
 
-// mostTitle is the maximum size of a title in a page, in bytes.
-const mostTitle = 2000
-
-// shownTitle returns the title of an entry, or the beginning of a long one.
+// shownTitle returns the title of an entry, or the first 2,000 bytes of a long one.
 func shownTitle(c mirror.Content) string {
-	title := strings.TrimSpace(c.Title)
-	if len(title) > mostTitle {
-		title = strings.ToValidUTF8(title[:mostTitle], "") + "…"
-	}
-	return title
+	title, _ := cut(feedhistory.Text{Body: strings.TrimSpace(c.Title)}, 2000)
+	return title.Body
 }
 
 // plain returns the title and the text, for comparing versions.
