@@ -478,14 +478,10 @@ func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
 // is one the entry is about. An entry of a document without an address has no base at all.
 func (r *entryReader) ownPage(e *Entry) string {
 	page, _ := e.Links.Rel(relAlternate)
+	site, _ := r.doc.Links.Rel(relAlternate)
 	host := iri.Split(page.Href).Authority
-	if host == "" || r.doc.URL == "" {
+	if host == "" || r.doc.URL == "" || host != r.host && host != iri.Split(site.Href).Authority {
 		return ""
-	}
-	if host != r.host {
-		if site, _ := r.doc.Links.Rel(relAlternate); host != iri.Split(site.Href).Authority {
-			return ""
-		}
 	}
 	return page.Href
 }
