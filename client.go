@@ -268,10 +268,14 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 // HTTPClient returns a client for anything other than a feed, such as an episode or a list
 // of posts, by the rules of c: it is polite to hosts together with c, refuses private
 // addresses, follows redirects, tries again, and sends the Credentials. It takes GET and
-// HEAD, and of the header the fields a Client does not set itself; only the origin of the
-// URL gets them. A body may have any length, and take any time as long as it goes on.
+// HEAD, and of the header all fields but those of the connection and User-Agent,
+// Accept-Encoding, Authorization and Cookie, for which the Client has fields; only the origin
+// of the URL gets them, apart from Range and If-Range. A body may have any length, and take any
+// time as long as it goes on. Without a Range, a compressed body is decoded, and its ETag is
+// that of the compressed one.
 //
-// A request without an answer is a *[FetchError], in the url.Error of package net/http.
+// A request without an answer is a *[FetchError], in the url.Error of package net/http; so is
+// the error of a body that ends early.
 // Answers are responses, whatever their status; see [NewFetchError]. Their Request has the
 // URL after redirects.
 func (c *Client) HTTPClient() *http.Client { return &http.Client{Transport: politeTransport{c}} }

@@ -159,10 +159,14 @@ func checkName(name string, secret bool) error {
 	return nil
 }
 
-// addHeader adds the further fields of a request.
-func addHeader(r *http.Request, header http.Header) error {
+// addHeader adds the further fields of a request, or those any origin may see: a part of a
+// document is asked for where the document is.
+func addHeader(r *http.Request, header http.Header, all bool) error {
 	for name, values := range header {
 		name := http.CanonicalHeaderKey(name)
+		if !all && name != "Range" && name != "If-Range" {
+			continue
+		}
 		if err := checkName(name, false); err != nil {
 			return refused(r.URL.String(), RuleHeader, err)
 		}

@@ -325,7 +325,7 @@ type exchange struct {
 
 // exchange waits for its turn, sends a request and reads the headers of the answer. The
 // result must be ended. The hop sends the validators if it is conditional, and the
-// request's own header fields if it is at the origin of the first hop.
+// request's own header fields, all of them only at the origin of the first hop.
 func (c *Client) exchange(ctx context.Context, u *url.URL, location string, req *Request, conditional, first bool) (*exchange, error) {
 	h, err := c.enter(ctx, u)
 	if err != nil {
@@ -335,8 +335,8 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, location string, req 
 	x.ctx, x.guard.cancel = context.WithCancelCause(ctx)
 	x.guard.step = Failure{Kind: Timeout, URL: location}
 	r, err := c.newRequest(x.ctx, u, req, conditional)
-	if err == nil && first {
-		err = addHeader(r, req.Header)
+	if err == nil {
+		err = addHeader(r, req.Header, first)
 	}
 	if err == nil {
 		err = addFields(ctx, u, r)

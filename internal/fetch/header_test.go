@@ -9,20 +9,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Further fields are sent to the first origin, and to no other.
+// Further fields are sent to the first origin, and to no other; those for a part of a document
+// are sent to where the document is.
 func TestHeaderStaysAtItsOrigin(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		s := &site{pages: map[string]string{
 			"a/": to(302, "/b"), "a/b": to(302, "http://c/"), "c/": ok("x"),
 		}}
 		s.put(w)
-		resp, err := w.client().Do(t.Context(), Request{URL: "http://a/", Header: http.Header{"modified-range": {"/"}}})
+		resp, err := w.client().Do(t.Context(), Request{URL: "http://a/", Header: http.Header{"modified-range": {"/"}, "Range": {"bytes=1-"}, "if-range": {`"a"`}}})
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
 		seen := s.seen.All()
 		require.Len(t, seen, 3)
 		for i, want := range []string{"/", "/", ""} {
 			assert.Equal(t, want, seen[i].Header.Get("Modified-Range"), "hop %d", i)
+			assert.Equal(t, "bytes=1-", seen[i].Header.Get("Range"), "hop %d", i)
+			assert.Equal(t, `"a"`, seen[i].Header.Get("If-Range"), "hop %d", i)
 		}
 	})
 }
