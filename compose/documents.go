@@ -57,7 +57,7 @@ func PseudoEntries(h *feedhistory.History) (entries []*feedhistory.Entry) {
 }
 
 // PseudoEntry returns an entry to tell readers of the feed about a gap (5005#23). Each call
-// returns the same entry.
+// for the same gap returns the same entry, which is as old as its Found.
 func PseudoEntry(g *feedhistory.Gap) *feedhistory.Entry {
 	g = cmp.Or(g, feedhistory.NewGap("", nil))
 	sum := sha256.Sum256([]byte(g.URL + "\n" + string(cmp.Or(g.Reason, feedhistory.ReasonUnknown))))

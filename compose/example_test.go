@@ -17,7 +17,7 @@ const small = `<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom"><chan
 <atom:link rel="hub" href="https://hub.example.org/"/>
 <item><guid isPermaLink="false">urn:1</guid><title>One</title><pubDate>Sat, 13 Dec 2003 18:30:02 GMT</pubDate></item></channel></rss>`
 
-// parse reads a document of these examples.
+// document reads a document of these examples.
 func document(text string) *feedhistory.Document {
 	doc, err := feedhistory.Parse(strings.NewReader(text), "https://example.org/feed")
 	if err != nil {
