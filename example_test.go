@@ -44,7 +44,7 @@ func ExampleClient_Fetch() {
 		log.Fatal(err) // the feed could not be read
 	}
 	for _, e := range history.Entries {
-		fmt.Println(e.Updated.Format(time.DateOnly), e.Title().Plain())
+		fmt.Println(e.Time().Format(time.DateOnly), e.Title().Plain())
 	}
 	fmt.Println(history.Kind, history.Verdict())
 	// Output:

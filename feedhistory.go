@@ -12,7 +12,7 @@
 //		return err // the feed could not be read
 //	}
 //	for _, e := range h.Entries {
-//		fmt.Println(e.Updated, e.ID)
+//		fmt.Println(e.Time(), e.ID)
 //	}
 //	fmt.Println(h.Verdict()) // whole, window, lossy or partial
 //	for _, gap := range h.Gaps {
@@ -256,7 +256,7 @@ type Entry struct {
 	WeakID    bool      // it has none of these: ID is its link, or a digest of the entry; false if you set an ID of your own
 	Updated   time.Time // when it last changed (5005#22); zero if none is given
 	Published time.Time // zero if none is given
-	Links     Links
+	Links     Links     // absolute; the Rel of an enclosure of RSS or an attachment of a JSON Feed is "enclosure"
 	Source    *Document // the head of its document, without Entries and Deleted
 	KeptBy    string    // the feed reader whose copy this is; "" for a copy of the publisher's own. See compose.KeptBy
 

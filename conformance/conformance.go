@@ -2,7 +2,7 @@
 // Go: [Run] and [RunPublisher] are each one call in a test. Each case is a website on the
 // loopback interface with one fault, and a subtest:
 //
-//	go test -run 'TestReader/walk/archived$'
+//	go test -run 'TestReader/walk/^archived$'
 //
 // The command "feedhistory conformance" tests programs in any language; package suite has
 // its parts. FORMAT.md explains the cases.

@@ -637,7 +637,7 @@ func (p *Poller) Run(ctx context.Context) error {
 
 // Drain polls the waiting feeds until none is left or the context ends. It then ends
 // the polls under way properly before it returns. An error of the Store,
-// its Hook's included, ends Drain, which returns it: the other feeds stay in the queue.
+// one of its hooks included, ends Drain, which returns it: the other feeds stay in the queue.
 func (p *Poller) Drain(ctx context.Context) error {
 	if err := p.check(); err != nil {
 		return err

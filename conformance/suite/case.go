@@ -4,7 +4,7 @@
 //
 // [Cases] returns all cases; FORMAT.md explains them. [Run] tests a [Reader] on
 // cases, [Command] makes a program a reader, and [NewServer] lets programs test
-// themselves over HTTP. A [Publisher] makes a publisher add, edit and delete
+// themselves over HTTP. A [PublisherTest] makes a publisher add, edit and delete
 // entries, and judges its documents.
 //
 // A level is a kind of outcome: entries, verdict, requests or state. A strength is must,
