@@ -2,7 +2,6 @@ package feedxml
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 )
 
@@ -244,8 +243,10 @@ func IsExpressed(name string, ofItem bool) bool {
 		if ofItem {
 			members = ofItems
 		}
-		if strings.Contains(members, name) && slices.Contains(strings.Fields(members), name) { // one with a plus sign is none
-			return true
+		for member := range strings.FieldsSeq(members) {
+			if member == name { // one with a plus sign is none
+				return true
+			}
 		}
 	}
 	return false

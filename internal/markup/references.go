@@ -20,9 +20,12 @@ import (
 // urlAttributes are the HTML attributes with references, the shortest first: gofeed's, and those
 // of pictures in several sizes, pictures loaded late, long descriptions, buttons, tracking, and SVG.
 var urlAttributes = [...]string{
-	"src", "href", "cite", "data", "ping", "action", "poster", "srcset", "usemap", "codebase", "data-src", "longdesc",
+	src: "src", href: "href", "cite", "data", "ping", "action", "poster", "srcset", "usemap", "codebase", "data-src", "longdesc",
 	"background", "formaction", "xlink:href", "data-srcset", "imagesrcset",
 }
+
+// The indexes of the usual ones.
+const src, href = 0, 1
 
 // isSet reports whether an attribute has a list of references, each perhaps followed by a size.
 func isSet(attr string) bool { return strings.HasSuffix(attr, "srcset") }
@@ -80,6 +83,12 @@ func resolveSet(base, value string) string {
 
 // urlAttribute returns the index of an attribute in urlAttributes; -1 if it is not one.
 func urlAttribute(name string) int {
+	switch name {
+	case "href":
+		return href
+	case "src":
+		return src
+	}
 	for i, attr := range urlAttributes {
 		if len(attr) > len(name) {
 			break

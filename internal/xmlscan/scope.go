@@ -57,15 +57,15 @@ func (c *Cursor) Scope(base, lang string) *Scope {
 
 // At returns the scope with another base; the same scope if an element cannot afford to
 // inherit it.
-func (sc *Scope) At(base, element string) Scope {
-	at := *sc
+func (sc *Scope) At(base, element string) (at Scope) {
+	at = *sc
 	at.Base, at.reach = base, Reach{Whole: len(base)}
 	if len(base) > ShortBase {
 		at.reach = ReachOf(base)
 	}
 	at.written += len(base) - len(sc.Base)
 	if !at.Lends(Loan{Raw: element, Markup: element}) {
-		return *sc
+		at = *sc
 	}
 	return at
 }
