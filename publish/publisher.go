@@ -51,7 +51,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"path"
 	"regexp"
 	"strings"
@@ -212,20 +211,16 @@ var plainName = regexp.MustCompile(`^[A-Za-z0-9_~-][A-Za-z0-9._~-]*(/[A-Za-z0-9_
 
 // check returns an error for impossible settings.
 func (p *Publisher) check() error {
-	base, err := url.Parse(p.Base)
 	switch {
 	case p.Output == nil:
 		return errors.New("publish: Publisher.Output must be set")
-	case err != nil:
-		return fmt.Errorf("publish: the base: %w", err)
-	case !base.IsAbs() || base.Host == "" || base.RawQuery != "" || base.Fragment != "":
-		return fmt.Errorf("publish: the base is not the URL of a directory: %q", p.Base)
 	case p.format() != feedhistory.Atom && p.format() != feedhistory.RSS:
 		return fmt.Errorf("publish: archives can be Atom or RSS, not %v", p.Format)
 	case !plainName.MatchString(p.name()) || !fs.ValidPath(p.name()) || p.dir() == p.name():
 		return fmt.Errorf("publish: not a plain name with an extension: %q", p.Name)
 	}
-	return settings.Check("publish", settings.Number{Name: "Publisher.Split.Size", Value: int64(p.Split.Size)})
+	size := settings.Number{Name: "Publisher.Split.Size", Value: int64(p.Split.Size)}
+	return cmp.Or(settings.CheckBase("publish: Publisher.Base", p.Base), settings.Check("publish", size))
 }
 
 // The reasons for refusing an entry. The error of an *EntryError matches one of

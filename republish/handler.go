@@ -9,7 +9,8 @@
 //
 // The documents of a feed are below Base, feeds/ and the feed's Name:
 //
-//	index.atom, index.rss      an archived feed (RFC 5005 §4), by package publish
+//	index.atom, index.rss      an archived feed (RFC 5005 §4), by package publish; a short one
+//	                           known to be whole is marked complete (§2)
 //	complete.atom              all entries in one document
 //	slice.atom, slice.rss      the entries of a period: ?since=…&until=…
 //	replay.atom, replay.rss    the entries again, at the reader's pace: ?start=…&every=…
@@ -60,10 +61,12 @@ const DefaultBase = "http://127.0.0.1:8005/"
 // The addresses below Base are fixed, because archives link to each other. For one feed at
 // a path of your own, redirect from there to its index.atom; see the example of Name.
 type Handler struct {
-	Store mirror.Store // Store has the feeds.
+	// Store has the feeds. A store for reading only will do, such as that of
+	// sqlstore.OpenReader: only Remove writes to it.
+	Store mirror.Store
 
-	// Base is the URL below which the Handler's documents are. It may have a
-	// path; requests may contain that path or, behind http.StripPrefix or a
+	// Base is the http or https URL below which the Handler's documents are. It may have a
+	// path, but no query and no fragment; requests may contain that path or, behind http.StripPrefix or a
 	// proxy, leave it out. The documents contain Base, and their URLs do not
 	// change: with a different Base, the Handler publishes everything again. ""
 	// means DefaultBase.
@@ -180,7 +183,8 @@ func (h *Handler) ready() error {
 	if h.Store == nil {
 		return errors.New("republish: Handler.Store must be set")
 	}
-	if err := settings.Check("republish", settings.Number{Name: "Handler.Size", Value: int64(h.Size)}); err != nil {
+	size := settings.Check("republish", settings.Number{Name: "Handler.Size", Value: int64(h.Size)})
+	if err := cmp.Or(size, settings.CheckBase("republish: Handler.Base", h.base())); err != nil {
 		return err
 	}
 	h.once.Do(h.setUp)
@@ -198,9 +202,8 @@ func (h *Handler) setUp() {
 	if !h.Private {
 		h.store = mirror.Public(h.Store)
 	}
-	if u, err := url.Parse(h.base()); err == nil {
-		h.path = u.Path
-	}
+	base, _ := url.Parse(h.base()) // ready has checked it
+	h.path = base.Path
 	h.names.store = h.store
 	h.setUpOutputs()
 	h.slots = make(chan struct{}, mostStreams)

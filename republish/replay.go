@@ -28,8 +28,8 @@ import (
 )
 
 // A Replay is a feed from its beginning, or from any entry, at a chosen pace. Its
-// address says everything except the order of the entries, which the server stores
-// (see replayorder.go).
+// address says everything except the order of the entries, which the Handler stores in its
+// Output. ParseReplay makes one; the zero value is none.
 type Replay struct {
 	start    time.Time      // when the first entry is released
 	zone     *time.Location // the time zone of days
@@ -550,12 +550,14 @@ func (h *Handler) Preview(ctx context.Context, feed *mirror.Feed, r *Replay, n i
 	if err != nil {
 		return nil, err
 	}
+	if r.zone == nil {
+		return nil, errors.New("republish: Handler.Preview: the Replay is not from ParseReplay")
+	}
 	table, _, err := h.timetable(ctx, feed, name, r, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
 	if err != nil {
 		return nil, err
 	}
-	p := &Preview{All: len(table)}
-	p.Released = releasedBy(table, settings.Now(h.Time))
+	p := &Preview{All: len(table), Released: releasedBy(table, settings.Now(h.Time))}
 	p.Next = slices.Clone(table[p.Released:][:min(max(n, 0), len(table)-p.Released)])
 	for i := range p.Next {
 		p.Next[i].At = p.Next[i].At.In(r.zone)

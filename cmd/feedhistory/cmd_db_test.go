@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -24,7 +25,9 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
+	"github.com/feedhistory/feedhistory/republish"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 )
@@ -163,6 +166,31 @@ func TestReadOnlyServer(t *testing.T) {
 	require.Contains(t, string(body), "can only be read")
 	require.Equal(t, 0, end())
 	require.EqualValues(t, 1, polls.Load())
+}
+
+// A database opened for reading only is enough to serve its feeds again; only to remove one
+// is an error.
+func TestRepublishReader(t *testing.T) {
+	t.Parallel()
+	site := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(manyEntries(t, feedhistory.Atom, 3)))
+	}))
+	db := filepath.Join(t.TempDir(), "feeds.db")
+	status, _, stderr := call(t.Context(), "", "sync", "--db", db, "--allow-private", site.URL)
+	require.Zero(t, status, stderr)
+	store, err := (&database.Location{DB: db}).Read(&command.World{Ctx: t.Context()})
+	require.NoError(t, err)
+	defer store.Close()
+	h := &republish.Handler{Store: store}
+	for _, document := range []string{"index.atom", "index.rss", "complete.atom", "slice.atom?since=1970-01-01", "replay.atom?start=2020-01-01&every=1d"} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/feeds/"+republish.Name(site.URL)+"/"+document, nil))
+		require.Equal(t, http.StatusOK, w.Code, "%s: %s", document, w.Body)
+		require.Contains(t, w.Body.String(), "urn:3", document)
+	}
+	require.NoError(t, h.Reserve(t.Context(), site.URL))
+	require.NoError(t, h.Prepare(t.Context(), site.URL, 1))
+	require.ErrorIs(t, h.Remove(t.Context(), site.URL), sqlstore.ErrReadOnly)
 }
 
 // damagedStore makes a database with a whole feed of three entries, of which one is

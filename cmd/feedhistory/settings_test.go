@@ -306,6 +306,24 @@ func TestUnsetFieldsAreNamed(t *testing.T) {
 			}
 			return asked(h)
 		},
+		"publish: Publisher.Base is not an absolute URL": func() error {
+			return (&publish.Publisher{Output: &publish.MemoryOutput{}, Base: "https://example.org/?"}).Append(ctx)
+		},
+		"republish: Handler.Base is not an absolute URL": func() error {
+			var err error
+			for _, base := range []string{"::", "/h/", "ftp://example.org/", "https://", "https://example.org/?a=b", "https://example.org/h#", "https://ada:secret@example.org/?"} {
+				h := &republish.Handler{Store: mirror.NewMemory(), Base: base}
+				_, err = h.Feed(ctx, "x")
+				require.ErrorContains(t, err, "republish: Handler.Base is not an absolute URL")
+				require.ErrorContains(t, asked(h), err.Error())
+			}
+			require.NotContains(t, err.Error(), "secret")
+			return err
+		},
+		"republish: Handler.Preview: the Replay is not from ParseReplay": func() error {
+			_, err := (&republish.Handler{Store: mirror.NewMemory()}).Preview(ctx, mirror.NewFeed("https://example.org/"), &republish.Replay{}, 1)
+			return err
+		},
 		"publish: Handler.FS must be set":                        func() error { return logged(func(l *slog.Logger) { _ = asked(&publish.Handler{Logger: l}) }) },
 		"publish: Pages.Older must be set":                       func() error { return logged(func(l *slog.Logger) { _ = asked(&publish.Pages{Logger: l}) }) },
 		"modifiedrange: Handler.Items must be set":               func() error { return logged(func(l *slog.Logger) { _ = asked(&modifiedrange.Handler{Logger: l}) }) },

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -115,12 +114,10 @@ func (p *Producer) Update(ctx context.Context) error {
 	if p.Output == nil || p.Pool == nil {
 		return errors.New("atompmh: Producer.Output and Producer.Pool must be set")
 	}
-	if err := settings.Check("atompmh", settings.Number{Name: "Producer.Settle", Value: int64(p.Settle)},
-		settings.Number{Name: "Producer.Split.Size", Value: int64(p.Split.Size)}); err != nil {
+	numbers := settings.Check("atompmh", settings.Number{Name: "Producer.Settle", Value: int64(p.Settle)},
+		settings.Number{Name: "Producer.Split.Size", Value: int64(p.Split.Size)})
+	if err := cmp.Or(numbers, settings.CheckBase("atompmh: Producer.Base", p.Base)); err != nil {
 		return err
-	}
-	if base, err := url.Parse(p.Base); err != nil || !base.IsAbs() {
-		return fmt.Errorf("atompmh: the base is not an absolute URL: %q", p.Base)
 	}
 	if p.ByAbsence {
 		return p.replace(ctx)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -29,6 +30,16 @@ func Check(pkg string, numbers ...Number) error {
 		if n.Value < 0 {
 			return fmt.Errorf("%s: %s is negative", pkg, n.Name)
 		}
+	}
+	return nil
+}
+
+// CheckBase returns an error naming a setting if it cannot be the URL below which documents
+// are published: their names are appended to it.
+func CheckBase(name, base string) error {
+	u, err := url.Parse(base)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.ContainsAny(base, "?#") {
+		return fmt.Errorf("%s is not an absolute URL of a directory, http or https without query and fragment: %q", name, iri.Shown(base))
 	}
 	return nil
 }
