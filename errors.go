@@ -376,17 +376,15 @@ func (e *ParseError) Error() string {
 	if e.Line > 0 {
 		place = strings.TrimPrefix(fmt.Sprintf("%s:%d:%d", place, e.Line, e.Column), ":")
 	}
-	if place != "" {
-		place += ": "
-	}
-	return fmt.Sprintf("%s%s: %v (%s)", place, e.Reason.word(), e.Err, e.Clause)
+	text := fmt.Sprintf("%s: %s: %v (%s)", place, e.Reason.word(), cmp.Or(e.Err, errUnrecorded), e.Clause)
+	return strings.TrimPrefix(strings.TrimSuffix(text, " ()"), ": ")
 }
 
 func (e *ParseError) detail() string {
 	if e.Line > 0 {
-		return fmt.Sprintf("line %d, column %d: %v", e.Line, e.Column, e.Err)
+		return fmt.Sprintf("line %d, column %d: %v", e.Line, e.Column, cmp.Or(e.Err, errUnrecorded))
 	}
-	return e.Err.Error()
+	return cmp.Or(e.Err, errUnrecorded).Error()
 }
 
 // Unwrap returns the error in detail.
@@ -466,10 +464,11 @@ type Gap struct {
 	Document *Document
 }
 
-// Error returns the reason, the URL without secrets, and the details. An error of this
-// URL is described without repeating it; see Describe.
+// Error returns the reason, the URL without secrets, the document linking to it, if that is
+// another one, and the details. An error of this URL is described without repeating it; see
+// Describe.
 func (g *Gap) Error() string {
-	s := g.Reason.word() + ": " + iri.Shown(g.URL)
+	s := strings.TrimSuffix(g.Reason.word()+": "+iri.Shown(g.URL), ": ")
 	if g.From != "" && g.From != g.URL {
 		s += " (linked from " + iri.Shown(g.From) + ")"
 	}
@@ -503,10 +502,12 @@ func (g *Gap) Unwrap() error { return g.Err }
 // ReasonUnknown if err is nil.
 func NewGap(url string, err error) *Gap {
 	if err == nil {
-		return &Gap{URL: url, Reason: ReasonUnknown, Err: errors.New("the reason was not recorded"), Found: time.Now()}
+		return &Gap{URL: url, Reason: ReasonUnknown, Err: errUnrecorded, Found: time.Now()}
 	}
 	return &Gap{URL: url, Reason: reasonOf(err), Err: err, Found: time.Now()}
 }
+
+var errUnrecorded = errors.New("the reason was not recorded")
 
 // reasonOf classifies an error of reading a document.
 func reasonOf(err error) Reason {

@@ -282,6 +282,10 @@ func TestErrorTexts(t *testing.T) {
 		{&ParseError{URL: "u", Reason: ReasonLimit, Clause: "c", Line: 1, Column: 2, Err: tooLarge(5)},
 			"u:1:2: limit: more than 5 bytes (c)", "line 1, column 2: more than 5 bytes"},
 		{&ParseError{URL: "u", Reason: ReasonNotFeed, Clause: "c", Err: ErrWebPage}, "u: not-feed: it is an HTML page (c)", "it is an HTML page"},
+		{&FetchError{}, "unknown", "unknown"},
+		{&ParseError{}, "unknown: the reason was not recorded", "the reason was not recorded"},
+		{&Gap{}, "unknown", ""},
+		{NewGap("", nil), "unknown: the reason was not recorded", "the reason was not recorded"},
 	} {
 		require.EqualError(t, test.err, test.text)
 		require.Equal(t, test.says, Describe(test.err))

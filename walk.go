@@ -35,11 +35,13 @@ import (
 // If the first document fails, Walk yields the error with the readable part of the
 // document, and ends, as it does when the context ends. For a missing later document,
 // Walk yields a nil document and a *Gap, and continues if it can follow the chain
-// beyond. After a damaged document comes a *Gap whose URL and From are both the
-// document's.
+// beyond. If an archive does not exist, Walk first requests the subscription document
+// again, at most once, because the publisher may have rebuilt the chain. After a damaged
+// document comes a *Gap whose URL and From are both the document's.
 //
-// Walk remembers nothing between calls. The Walk of package mirror reads only what is new,
-// and what earlier walks have missed. The past is for this module's own packages: give nil.
+// Walk remembers nothing between calls. Give nil as the past: only package mirror gives its
+// memory there. The Walk of that package reads only what is new, and what earlier walks have
+// missed.
 func (c *Client) Walk(ctx context.Context, url string, past *chain.Memory[Known, *Document]) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		if c == nil {

@@ -175,8 +175,9 @@ type Commit struct {
 // A FeedQuery selects feeds. The zero value selects all, ordered by URL, byte
 // by byte.
 type FeedQuery struct {
-	// Due, if not zero, leaves out feeds that are Gone or an Alias and feeds
-	// whose Next is later than Due; the order is by Next, then URL.
+	// Due, if not zero, leaves out feeds that are Gone or an Alias and feeds whose Next is
+	// later than Due; the order is by Next, then URL. With a Due far in the future and a
+	// Limit of 1, the feed's Next is when a loop of your own has to poll again.
 	Due time.Time
 
 	// After, if not "", selects the feeds whose URL follows this one. A query
