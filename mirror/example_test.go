@@ -184,11 +184,11 @@ func ExampleMirror_Update_importer() {
 			return
 		}
 		if report.Failure != nil {
-			fmt.Println(feedhistory.Describe(report.Failure)) // try again at report.Next
+			fmt.Println(feedhistory.Describe(report.Failure)) // try again at report.Feed.Next
 			return
 		}
 		fmt.Println(report.Documents, "documents,", report.Added, "new entries:", report.Feed.Verdict)
-		more = report.More // a polite importer waits until report.Next
+		more = report.More // a polite importer waits until report.Feed.Next
 	}
 	// Output:
 	// 2 documents, 3 new entries: partial

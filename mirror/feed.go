@@ -98,9 +98,11 @@ type Feed struct {
 // order of Record.Changed is the order of Record.LastCommit.
 func (f *Feed) changed(now time.Time) { f.Changed = feedtime.Later(f.Changed, now) }
 
-// NewFeed returns the state of a feed never polled, for Subscribe: the feed is then due. A
-// feed whose URL seems to have a secret, such as ?token=…, is
-// Private unless you set that to false.
+// NewFeed returns the state of a feed never polled, for Subscribe: the feed is then due. It
+// is Private, unless you set that to false, if its URL seems to have a secret: a parameter
+// of the query with a value of four bytes or more, and a word such as token, key, auth, sig
+// or password in its name. Nothing else in the URL counts. With userinfo, such as
+// user:password@, a feed is never read: see feedhistory.ErrUserinfo.
 func NewFeed(url string) *Feed {
 	return &Feed{URL: url, Kind: feedhistory.KindUnknown, Verdict: feedhistory.Partial, Private: iri.HasSecret(url)}
 }
@@ -551,7 +553,8 @@ func firstTag(element string) string {
 // read, the feed may be private: the view then has an error in the place of its
 // contents.
 //
-// The view keeps marks, counts months and indexes if the Store does.
+// The view keeps marks, counts months and indexes if the Store does. s must not be nil: the
+// view's methods would panic.
 func Public(s Store) Marker { return publicStore{s} }
 
 type publicStore struct{ Store }

@@ -77,7 +77,8 @@ func (m *Marks) time(name string) *time.Time {
 	return nil
 }
 
-// A MarksQuery selects marks: of one feed, by ID, or with With. One of both must be set.
+// A MarksQuery selects marks by all of its fields that are set. Feed or With must be: IDs
+// alone are an error. Without With, the marks are in the order of their IDs.
 type MarksQuery struct {
 	Feed  string   // Feed is the URL of one feed; "" means all feeds.
 	IDs   []string // IDs, if not nil, selects the entries with these IDs.
@@ -107,7 +108,8 @@ type Marker interface {
 	// Mark changes marks of entries of a feed, all of them or none: it calls change with
 	// the marks of each ID, which are zero if there are none, and stores what they are
 	// then. Two calls for one entry happen one after the other. The error matches
-	// ErrNotFound if the Store does not have the feed.
+	// ErrNotFound if the Store does not have the feed. change must not be nil; if it
+	// panics, nothing is stored, and the panic passes on.
 	Mark(ctx context.Context, feed string, ids []string, change func(*Marks)) error
 }
 
@@ -142,16 +144,16 @@ func (m *memory) Mark(ctx context.Context, feed string, ids []string, change fun
 	if f.marks == nil {
 		f.marks = map[string]*Marks{}
 	}
+	changed := map[string]*Marks{}
 	for _, id := range ids {
-		marks := &Marks{}
-		if old := f.marks[id]; old != nil {
-			marks = old.clone()
-		}
+		marks := cmp.Or(changed[id], f.marks[id], &Marks{}).clone()
+		changed[id] = marks
 		marks.Feed, marks.ID = feed, id
-		if change(marks); marks.isZero() {
+		change(marks)
+	}
+	for id, marks := range changed {
+		if f.marks[id] = marks.clone(); marks.isZero() {
 			delete(f.marks, id)
-		} else {
-			f.marks[id] = marks.clone()
 		}
 	}
 	return nil

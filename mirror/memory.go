@@ -199,7 +199,7 @@ func (m *memory) Remove(ctx context.Context, url string) error {
 // Commit implements Store.
 func (m *memory) Commit(ctx context.Context, c *Commit) error {
 	if c == nil || c.Feed == nil {
-		return errors.New("mirror: Commit: the Change, or its Feed, is nil")
+		return errors.New("mirror: Commit: the Commit, or its Feed, is nil")
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -69,7 +69,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/settings"
 )
 
-// A Mirror keeps the feeds in a Store up to date. Only Store must be set.
+// A Mirror keeps the feeds in a Store up to date. Only Store must be set; Walk uses none.
 // Several mirrors, even in different processes, may share a store: if two are
 // at work on the same feed, one gives way with ErrConflict.
 //

@@ -386,7 +386,7 @@ func contentOf(e *feedhistory.Entry) Content {
 
 func (c *Content) entry(id string) (*feedhistory.Entry, error) {
 	if c.Format == "" {
-		return nil, fmt.Errorf("mirror: %s has no content", id)
+		return nil, fmt.Errorf("mirror: the entry %q has no content", id)
 	}
 	e, err := feedhistory.ReadEntry(c.Format, c.Data, c.Base)
 	if err != nil {

@@ -24,7 +24,8 @@ type Reading struct {
 	// Record.State, Record.Entry and Record.Deletion. For a parser of your own,
 	// compose.Write writes them with Feed.Document of the Ledger, as in the example. The
 	// State of an entry that was never part of it may be Unseen or Deleted. A later Reading
-	// may have one of them again.
+	// may have one of them again. A Record's JSON has neither its Feed nor its ID: store
+	// these besides.
 	Changes []*Record
 
 	// Ledger is what to remember of the feed after the Reading. Store it together with the

@@ -14,7 +14,7 @@ import (
 // Commit implements mirror.Store.
 func (s *Store) Commit(ctx context.Context, c *mirror.Commit) error {
 	if c == nil || c.Feed == nil {
-		return errors.New("sqlstore: Commit: the Change, or its Feed, is nil")
+		return errors.New("sqlstore: Commit: the Commit, or its Feed, is nil")
 	}
 	if c.Feed.Commits == 0 {
 		errs, err := s.CommitNew(ctx, []*mirror.Commit{c})

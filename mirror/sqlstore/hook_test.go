@@ -61,6 +61,45 @@ func TestHook(t *testing.T) {
 	})
 }
 
+// A panic of a Hook passes on. Nothing is stored, and the next call can write, even by the
+// only connection.
+func TestHookPanics(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		d := create(t)
+		db := d.connect(t)
+		db.SetMaxOpenConns(1)
+		s, err := sqlstore.Open(t.Context(), db, d.dialect)
+		require.NoError(t, err)
+		f := &mirror.Feed{URL: "a"}
+		first := func() error {
+			return s.Commit(t.Context(), &mirror.Commit{Feed: &mirror.Feed{URL: "b"}, Put: []*mirror.Record{record("2", "two")}})
+		}
+		require.NoError(t, s.Commit(t.Context(), &mirror.Commit{Feed: f, Put: []*mirror.Record{record("1", "one")}}))
+		s.Hook = func(ctx context.Context, tx *sql.Tx, _ *sqlstore.Delta) error {
+			_, err := tx.QueryContext(ctx, "SELECT id FROM "+d.sql("fh.entries")) // the rows stay open
+			require.NoError(t, err)
+			panic("hook")
+		}
+		for _, call := range []func() error{
+			first,
+			func() error {
+				return s.Commit(t.Context(), &mirror.Commit{Feed: f, Put: []*mirror.Record{record("2", "two")}})
+			},
+			func() error { return s.Move(t.Context(), f, "b") },
+			func() error { return s.Remove(t.Context(), "a") },
+		} {
+			require.PanicsWithValue(t, "hook", func() { _ = call() })
+			entries := feedtest.All(t, s.Entries(t.Context(), mirror.Query{}))
+			require.Len(t, entries, 1)
+			require.Equal(t, "a", entries[0].Feed)
+			require.EqualValues(t, 1, f.Commits)
+		}
+		require.Panics(t, func() { _ = s.Mark(t.Context(), "a", []string{"1"}, nil) })
+		s.Hook = nil
+		require.NoError(t, first())
+	})
+}
+
 // record returns a live record.
 func record(id, title string) *mirror.Record {
 	r := &mirror.Record{ID: id, State: mirror.Live, Copy: mirror.Copy{Digest: title}}

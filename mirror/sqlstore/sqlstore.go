@@ -187,17 +187,15 @@ func (s *Store) commit(ctx context.Context, do func(transaction) error) (queries
 	if err != nil {
 		return nil, err
 	}
+	defer func() { // even if do panics, because conn.Close waits for the end of the transaction
+		if failed := tx.Rollback(); !errors.Is(failed, sql.ErrTxDone) {
+			err = errors.Join(err, failed)
+		}
+	}()
 	if err := do(transaction{s, conn, tx, ctx, &queries, &summer{}}); err != nil {
-		return nil, errors.Join(err, rollback(tx))
+		return nil, err
 	}
 	return queries, tx.Commit()
-}
-
-func rollback(tx *sql.Tx) error {
-	if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
-		return err
-	}
-	return nil
 }
 
 func (t transaction) statement(query string) (*sql.Stmt, error) {
@@ -609,15 +607,23 @@ func (s *Store) checkReader(ctx context.Context) error {
 // your tables from Store.Entries first.
 //
 // A hook gets each change once, however often a commit is tried again: earlier tries
-// are rolled back. It must not use the Store, nor keep tx.
+// are rolled back. It must not use the Store, nor keep tx. If it panics, the commit is
+// rolled back, and the panic passes on.
 type Hook func(ctx context.Context, tx *sql.Tx, d *Delta) error
 
 // A Delta is the difference one commit makes to a feed's live entries. Polls without
 // news have a Delta, too.
+//
+// IDs are unique within one feed only. IDs and texts have any length, and may have U+0000,
+// which PostgreSQL refuses.
 type Delta struct {
-	Feed    *mirror.Feed // the feed's new state, with its new Commits; the last state if Removed
-	From    string       // the URL of the feed before Store.Move; "" if it has not moved
-	Removed bool         // whether the feed is removed, with all of its entries
+	Feed *mirror.Feed // the feed's new state, with its new Commits; the last state if Removed
+
+	// From is the URL of the feed before Store.Move, "" if it has not moved. Removed says the
+	// feed is removed, with all of its entries. With either, the lists are empty: From and
+	// Removed concern every entry of the feed.
+	From    string
+	Removed bool
 
 	Added   []*mirror.Record // new live entries, deleted ones back again included
 	Changed []*mirror.Record // live entries with other content than before
@@ -627,7 +633,8 @@ type Delta struct {
 }
 
 // Conn returns the connection of the transaction, for what the driver alone can do, by its
-// Raw. Package pgxtx makes a pgx.Tx of it.
+// Raw. Package pgxtx makes a pgx.Tx of it. A function given to Raw must not panic: Raw then
+// waits forever for the transaction to end.
 func (d *Delta) Conn() *sql.Conn { return d.conn }
 
 // A liveCopy is the state of an entry before a commit.

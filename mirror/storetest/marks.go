@@ -60,6 +60,13 @@ func testMarks(t *testing.T, w *world) {
 	require.Empty(t, marked(t, s, mirror.MarksQuery{Feed: feedURL + "2"}))
 
 	require.NoError(t, s.Mark(w.ctx, feedURL, ids[:1], func(m *mirror.Marks) { *m = mirror.Marks{} }))
+	require.PanicsWithValue(t, ids[1], func() {
+		_ = s.Mark(w.ctx, feedURL, ids[:2], func(m *mirror.Marks) {
+			if full(m); m.ID == ids[1] {
+				panic(m.ID)
+			}
+		})
+	})
 	require.ElementsMatch(t, ids[1:], marked(t, other, mirror.MarksQuery{Feed: feedURL}))
 	require.ErrorIs(t, s.Mark(w.ctx, feedURL+"2", ids, full), mirror.ErrNotFound)
 	for _, q := range []mirror.MarksQuery{{}, {Feed: feedURL, Limit: -1}, {With: "seen"}} {

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -21,16 +22,37 @@ var errStores = errors.New("pgxtx: the transaction is the store's; return an err
 // store's database must be one of pgx: open it by stdlib.OpenDBFromPool, for instance. do
 // must not keep tx, and ends a transaction that it begins in it. The Commit and Rollback of
 // tx are errors, because it is the store's: an error of do rolls it back. tx has no large
-// objects.
+// objects. If do is nil, each commit is an error.
 func Hook(do func(ctx context.Context, tx pgx.Tx, d *sqlstore.Delta) error) sqlstore.Hook {
 	return func(ctx context.Context, _ *sql.Tx, d *sqlstore.Delta) error {
-		return d.Conn().Raw(func(conn any) error {
+		if do == nil {
+			return errors.New("pgxtx: Hook: the function is nil")
+		}
+		next, stop := iter.Pull2(lend(d.Conn()))
+		defer stop()
+		conn, err, _ := next()
+		if err != nil {
+			return err
+		}
+		return do(ctx, &outer{conn}, d)
+	}
+}
+
+// lend yields the connection of pgx, and locks it meanwhile against a rollback by database/sql.
+// Through a sequence, Raw sees no panic of its user: it would wait for the transaction to end.
+func lend(conn *sql.Conn) iter.Seq2[*pgx.Conn, error] {
+	return func(yield func(*pgx.Conn, error) bool) {
+		err := conn.Raw(func(conn any) error {
 			c, ok := conn.(*stdlib.Conn)
 			if !ok {
 				return fmt.Errorf("pgxtx: the driver of the store's database is not pgx: its connection is a %T", conn)
 			}
-			return do(ctx, &outer{c.Conn()}, d)
+			yield(c.Conn(), nil)
+			return nil
 		})
+		if err != nil {
+			yield(nil, err)
+		}
 	}
 }
 

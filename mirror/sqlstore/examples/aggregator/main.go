@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"slices"
 
 	_ "modernc.org/sqlite"
 
@@ -49,13 +50,21 @@ func run(ctx context.Context, db *sql.DB, client *feedhistory.Client, urls []str
 
 // keepArticles makes the changes of a commit to the table articles, too.
 func keepArticles(ctx context.Context, tx *sql.Tx, d *sqlstore.Delta) (err error) {
-	for _, r := range d.Deleted {
-		_, failed := tx.ExecContext(ctx, "DELETE FROM articles WHERE feed = ? AND id = ?", d.Feed.URL, r.ID)
+	exec := func(query string, args ...any) {
+		_, failed := tx.ExecContext(ctx, query, args...)
 		err = errors.Join(err, failed)
 	}
-	for _, r := range append(d.Added, d.Changed...) {
-		_, failed := tx.ExecContext(ctx, "INSERT OR REPLACE INTO articles VALUES (?, ?, ?, ?)", d.Feed.URL, r.ID, r.Content.Title, r.Time())
-		err = errors.Join(err, failed)
+	switch {
+	case d.Removed:
+		exec("DELETE FROM articles WHERE feed = ?", d.Feed.URL)
+	case d.From != "":
+		exec("UPDATE articles SET feed = ? WHERE feed = ?", d.Feed.URL, d.From)
+	}
+	for _, r := range d.Deleted {
+		exec("DELETE FROM articles WHERE feed = ? AND id = ?", d.Feed.URL, r.ID)
+	}
+	for _, r := range slices.Concat(d.Added, d.Changed) {
+		exec("INSERT OR REPLACE INTO articles VALUES (?, ?, ?, ?)", d.Feed.URL, r.ID, r.Content.Title, r.Time())
 	}
 	return err
 }

@@ -168,6 +168,27 @@ func TestArticles(t *testing.T) {
 	r.expect("Uno Due Three Four Five")
 }
 
+// The articles follow a feed to its new URL, and go with it.
+func TestMovedAndRemoved(t *testing.T) {
+	r := read(t, archived())
+	r.update()
+	db := openFile(t, r.file)
+	store, err := sqlstore.Open(t.Context(), db, sqlstore.SQLite)
+	require.NoError(t, err)
+	store.Hook = keepArticles
+	f, err := store.Feed(t.Context(), r.url+"/feed")
+	require.NoError(t, err)
+	count := func(feed string) (n int) {
+		require.NoError(t, db.QueryRow("SELECT count(*) FROM articles WHERE feed = ?", feed).Scan(&n))
+		return n
+	}
+	require.NoError(t, store.Move(t.Context(), f, "https://example.org/moved"))
+	require.Equal(t, 4, count("https://example.org/moved"))
+	require.NoError(t, store.Remove(t.Context(), f.URL))
+	require.Zero(t, count("https://example.org/moved"))
+	require.Empty(t, r.titles())
+}
+
 // An entry that a complete feed lacked, and that comes back, has its title again.
 func TestBack(t *testing.T) {
 	r := read(t, map[string]string{"/feed": feed("complete", "1@01=One", "2@02=Two")})
