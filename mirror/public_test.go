@@ -246,3 +246,23 @@ func TestPublicAgain(t *testing.T) {
 	require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
 	require.Empty(t, all(t, entries))
 }
+
+// A feed is private from the beginning if its query has a value like a secret's.
+func TestNewFeed(t *testing.T) {
+	for url, private := range map[string]bool{
+		"https://example.org/feed?token=abcd":     true,
+		"https://example.org/feed?token=1":        false,
+		"https://example.org/token/abcd":          false,
+		"https://user:password@example.org/feed/": false, // it is never read
+	} {
+		require.Equal(t, private, mirror.NewFeed(url).Private, url)
+	}
+}
+
+// A record without content has no entry, and the error names it.
+func TestEntryWithoutContent(t *testing.T) {
+	_, err := (&mirror.Record{}).Entry()
+	require.EqualError(t, err, `mirror: the entry "" has no content`)
+	_, err = (&mirror.Record{ID: "urn:1"}).Entry()
+	require.EqualError(t, err, `mirror: the entry "urn:1" has no content`)
+}

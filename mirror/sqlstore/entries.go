@@ -22,20 +22,15 @@ func (s *Store) Records(ctx context.Context, feed string, ids []string) (map[str
 	found := make(map[string]*mirror.Record, len(ids))
 	rows, err := s.query(ctx, "SELECT coalesce(long_id, id), "+recordColumns+", format, updated, published, size"+
 		s.of("SELECT key FROM fh.feeds WHERE url = ?"), list(&s.dialect, keysOf(ids)), keyOf(feed))
-	if err != nil {
-		return nil, failure(ctx, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = eachRow(rows, err, func() error {
 		r := &mirror.Record{Feed: feed}
 		c := &r.Content
 		known := []any{textColumn{(*string)(&c.Format)}, timeColumn{&c.Updated}, timeColumn{&c.Published}, &c.Size}
-		if err := rows.Scan(slices.Concat([]any{textColumn{&r.ID}}, recordTargets(r), known)...); err != nil {
-			return nil, failure(ctx, err)
-		}
+		err := rows.Scan(slices.Concat([]any{textColumn{&r.ID}}, recordTargets(r), known)...)
 		found[r.ID] = r
-	}
-	return found, failure(ctx, rows.Err())
+		return err
+	})
+	return found, failure(ctx, err)
 }
 
 // Entries implements mirror.Store.
@@ -473,23 +468,17 @@ func (s *Store) Months(ctx context.Context, q mirror.Query) (map[time.Time]int64
 
 func (s *Store) months(ctx context.Context, query string, values ...any) (map[time.Time]int64, error) {
 	rows, err := s.query(ctx, query, values...)
-	if err != nil {
-		return nil, failure(ctx, err)
-	}
-	defer rows.Close()
 	months := map[time.Time]int64{}
-	for rows.Next() {
+	err = eachRow(rows, err, func() error {
 		text, n := "", int64(0)
 		if err := rows.Scan(&text, &n); err != nil {
-			return nil, failure(ctx, err)
+			return err
 		}
 		start, err := time.Parse("2006-01", text)
-		if err != nil {
-			return nil, failure(ctx, err)
-		}
 		months[start] = n
-	}
-	return months, failure(ctx, rows.Err())
+		return err
+	})
+	return months, failure(ctx, err)
 }
 
 // countMonths steps from month to month through the index, and counts the entries in

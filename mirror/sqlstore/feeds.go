@@ -75,27 +75,19 @@ func (s *Store) Newest(ctx context.Context, feeds []string) (map[string]time.Tim
 	rows, err := s.query(ctx, "SELECT coalesce(long_url, url), (SELECT time FROM fh.entries WHERE feed = fh.feeds.key"+
 		s.every("time >= ''")+" AND state = 'live' ORDER BY time DESC LIMIT 1) FROM fh.feeds WHERE url"+s.in,
 		list(&s.dialect, keysOf(feeds)))
-	if err != nil {
-		return nil, failure(ctx, err)
-	}
-	defer rows.Close()
 	newest := make(map[string]time.Time, len(feeds))
-	for rows.Next() {
+	err = eachRow(rows, err, func() error {
 		var feed string
 		var at sql.NullString
-		if err := rows.Scan(textColumn{&feed}, &at); err != nil {
-			return nil, failure(ctx, err)
-		}
-		if !at.Valid {
-			continue
+		if err := rows.Scan(textColumn{&feed}, &at); err != nil || !at.Valid {
+			return err
 		}
 		var when time.Time
-		if err := (timeColumn{&when}).Scan(at.String); err != nil {
-			return nil, failure(ctx, err)
-		}
+		err := (timeColumn{&when}).Scan(at.String)
 		newest[feed] = when
-	}
-	return newest, failure(ctx, rows.Err())
+		return err
+	})
+	return newest, failure(ctx, err)
 }
 
 func notFound(what, url string) error { return fmt.Errorf("%s %s: %w", what, url, mirror.ErrNotFound) }
@@ -199,19 +191,13 @@ func stateText(f *mirror.Feed) (string, error) {
 // from the result. One call for many feeds is faster than a call for each.
 func (s *Store) FeedsByURL(ctx context.Context, urls []string) (map[string]*mirror.Feed, error) {
 	rows, err := s.query(ctx, selectFeeds+" AND url"+s.in, list(&s.dialect, keysOf(urls)))
-	if err != nil {
-		return nil, failure(ctx, err)
-	}
-	defer rows.Close()
 	states := make(map[string]*mirror.Feed, len(urls))
-	for rows.Next() {
+	err = eachRow(rows, err, func() error {
 		f, _, err := scanFeed(rows)
-		if err != nil {
-			return nil, failure(ctx, err)
-		}
 		states[f.URL] = f
-	}
-	return states, failure(ctx, rows.Err())
+		return err
+	})
+	return states, failure(ctx, err)
 }
 
 // feed stores the state of a known feed at a version, which locks the feed, and returns its

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"iter"
 	"slices"
 
@@ -108,18 +107,12 @@ func (s *Store) Mark(ctx context.Context, feed string, ids []string, change func
 func (t transaction) marks(feed string, ids []string) (map[string]*mirror.Marks, error) {
 	found := make(map[string]*mirror.Marks, len(ids))
 	rows, err := t.query(selectMarks+"m."+ofFeed+" AND m.id"+t.in, keyOf(feed), list(&t.dialect, keysOf(ids)))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = eachRow(rows, err, func() error {
 		m, _, err := scanMarks(rows)
-		if err != nil {
-			return nil, err
-		}
 		found[m.ID] = m
-	}
-	return found, errors.Join(rows.Err(), rows.Close())
+		return err
+	})
+	return found, err
 }
 
 // markValues returns the columns of marks; nil if there is nothing to store.

@@ -232,32 +232,38 @@ func (t transaction) query(query string, args ...any) (*sql.Rows, error) {
 
 // numbers runs a query for a list of numbers.
 func (t transaction) numbers(query string, args ...any) (list []int64, err error) {
-	rows, err := t.query(query, args...)
-	if err != nil {
-		return nil, err
-	}
-	return scanNumbers(rows)
+	return firstColumn[int64](t.query(query, args...))
 }
 
 // numbers runs a query for a list of numbers.
 func (s *Store) numbers(ctx context.Context, query string, args ...any) ([]int64, error) {
-	rows, err := s.query(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	return scanNumbers(rows)
+	return firstColumn[int64](s.query(ctx, query, args...))
 }
 
-func scanNumbers(rows *sql.Rows) (list []int64, err error) {
+// firstColumn returns the values in the first column of a query's result.
+func firstColumn[T any](rows *sql.Rows, err error) (list []T, _ error) {
+	err = eachRow(rows, err, func() error {
+		var value T
+		err := rows.Scan(&value)
+		list = append(list, value)
+		return err
+	})
+	return list, err
+}
+
+// eachRow calls scan at each row of a query's result, which it closes. Given the query's
+// error, it returns that.
+func eachRow(rows *sql.Rows, err error, scan func() error) error {
+	if err != nil {
+		return err
+	}
 	defer rows.Close()
 	for rows.Next() {
-		var n int64
-		if err := rows.Scan(&n); err != nil {
-			return nil, err
+		if err := scan(); err != nil {
+			return err
 		}
-		list = append(list, n)
 	}
-	return list, rows.Err()
+	return cmp.Or(rows.Err(), rows.Close())
 }
 
 // failure returns the context's error if it is the cause of err.
@@ -529,20 +535,8 @@ func hasAll(list []string, wanted ...string) bool {
 }
 
 // column returns the texts in the first column of a query's result.
-func column(ctx context.Context, q queryer, query string, args ...any) (list []string, err error) {
-	rows, err := q.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var s string
-		if err := rows.Scan(&s); err != nil {
-			return nil, err
-		}
-		list = append(list, s)
-	}
-	return list, rows.Err()
+func column(ctx context.Context, q queryer, query string, args ...any) ([]string, error) {
+	return firstColumn[string](q.QueryContext(ctx, query, args...))
 }
 
 // logAhead makes SQLite keep a write-ahead log, which is a permanent setting of
@@ -650,18 +644,13 @@ func (t transaction) before(feed int64, c *mirror.Commit) (map[string]liveCopy, 
 		found[r.ID] = liveCopy{}
 	}
 	rows, err := t.query("SELECT coalesce(long_id, id), state, digest"+t.of("?"), t.keys(c.Put, c.Touch), feed)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = eachRow(rows, err, func() error {
 		var id, state, digest string
-		if err := rows.Scan(textColumn{&id}, textColumn{&state}, textColumn{&digest}); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(textColumn{&id}, textColumn{&state}, textColumn{&digest})
 		found[id] = liveCopy{live: mirror.State(state) == mirror.Live, digest: digest}
-	}
-	return found, rows.Err()
+		return err
+	})
+	return found, err
 }
 
 // keys returns the keys of records' IDs, as a parameter.
@@ -717,20 +706,15 @@ func (t transaction) difference(feed int64, c *mirror.Commit, before map[string]
 // contents returns the stored contents of records, by ID.
 func (t transaction) contents(feed int64, records []*mirror.Record) (map[string]mirror.Content, error) {
 	rows, err := t.query("SELECT coalesce(long_id, id), "+contentColumns+t.of("?"), t.keys(records), feed)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	found := map[string]mirror.Content{}
-	for rows.Next() {
+	err = eachRow(rows, err, func() error {
 		var id string
 		var content mirror.Content
-		if err := rows.Scan(append([]any{textColumn{&id}}, contentTargets(&content)...)...); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(append([]any{textColumn{&id}}, contentTargets(&content)...)...)
 		found[id] = content
-	}
-	return found, rows.Err()
+		return err
+	})
+	return found, err
 }
 
 // tell calls the hook, if there is one.
