@@ -262,7 +262,7 @@ func (m *MemoryOutput) Lock(ctx context.Context) (unlock func() error, err error
 // documents, and directories, from the Output below, whose lock it takes. Put and Remove are
 // not to be called at the same time as other methods.
 type Overlay struct {
-	Output                        // the Output below, which must be set
+	Output                        // the Output below, which must be set: without it, Open finds nothing, and the other methods panic
 	Keeps  func(name string) bool // whether to keep the changes of a document; others are made below. Nil means all are kept
 
 	changed fstest.MapFS // a nil file is a removed document
@@ -272,6 +272,9 @@ type Overlay struct {
 func (o *Overlay) Open(name string) (fs.File, error) {
 	if _, ok := o.changed[name]; ok {
 		return o.changed.Open(name)
+	}
+	if o.Output == nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	return o.Output.Open(name)
 }
