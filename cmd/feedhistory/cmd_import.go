@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,7 +93,7 @@ func (c *importCommand) Run(w *command.World) (err error) {
 	}
 	status, all := terminal.ExitOK, mirror.ImportReport{}
 	for _, file := range files {
-		in, err := c.file(w, importStore{store}, file)
+		in, err := c.file(w, importStore{store, &c.Location}, file)
 		if err != nil {
 			return err
 		}
@@ -136,9 +137,26 @@ func inputName(file string) string {
 	return file
 }
 
-// An importStore receives an import. It refuses feeds by their URLs, and keeps the
-// credentials of a feed that is replaced.
-type importStore struct{ *database.Store }
+// An importStore receives an import. It refuses feeds by their URLs, keeps the credentials of a
+// feed that is replaced, and notes a private one before it has any of it.
+type importStore struct {
+	*database.Store
+	place *database.Location
+}
+
+// Commit implements mirror.Store.
+func (s importStore) Commit(ctx context.Context, c *mirror.Commit) error {
+	if c.Feed.Private && c.Feed.Commits == 0 {
+		keys, err := s.place.Keyring()
+		if err == nil {
+			err = keys.Set(map[string]http.Header{c.Feed.URL: {}})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.Store.Commit(ctx, c)
+}
 
 // Feed implements mirror.Store.
 func (s importStore) Feed(ctx context.Context, url string) (*mirror.Feed, error) {
