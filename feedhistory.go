@@ -398,8 +398,7 @@ func (e *Entry) text(which int, literal bool) Text {
 	case e.raw == "" || place < 0:
 		return Text{}
 	}
-	scope := e.surroundings()
-	return Text(feedxml.Text(e.raw, &scope, feedxml.Format(e.format()), which, place, literal))
+	return Text(feedxml.Text(e.raw, e.scope, e.page, feedxml.Format(e.format()), which, place, literal))
 }
 
 // clip shortens a quotation in a message.

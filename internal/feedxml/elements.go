@@ -91,9 +91,10 @@ type Elements struct {
 	literal bool   // titles stay as published
 	stopped bool   // the rest is not read
 
-	outer  []xmlscan.Binding // around an entry read again
-	next   int               // where a later text of the entry may begin; 0 if anything but its texts has been read
-	spaces []namespace       // of the document, or of entries read again
+	around *xmlscan.Scope // of the entry whose texts have been read
+	page   string         // its own
+	next   int            // where a later text of the entry may begin; 0 if anything but its texts has been read
+	spaces []namespace    // of the document, or of entries read again
 	bases  xmlscan.BaseChain
 }
 
@@ -147,7 +148,7 @@ func (r *Elements) reset(raw string, sc *xmlscan.Scope, format Format) {
 	r.ReadAgain(raw, sc.Bindings, sc.Clean)
 	r.bases.Reset()
 	r.Format, r.MaxURL, r.text, r.url, r.lang = format, MaxURL, raw, sc.Base, sc.Lang
-	r.outer, r.next = sc.Bindings, 0
+	r.next = 0
 	r.Relative, r.literal, r.stopped, r.Note = false, false, false, nil
 	if len(r.spaces) == mostSpaces {
 		r.spaces = nil
@@ -518,14 +519,19 @@ func (r *Elements) chosen(c textChoice) textChoice {
 }
 
 // Text reads one of the three texts of an entry as published, whose place is not -1. A
-// literal title of RSS has its references to characters as published.
-func Text(raw string, sc *xmlscan.Scope, format Format, which int, place int32, literal bool) Construct {
+// literal title of RSS has its references to characters as published. The page, unless "", is the
+// base of references; see Scope.At.
+func Text(raw string, sc *xmlscan.Scope, page string, format Format, which int, place int32, literal bool) Construct {
 	r := readers.Get().(*Elements)
 	defer r.Release()
 	goesOn := r.next > 0 && r.next <= int(place) && r.Err() == nil && // it has just read an earlier text of the entry
-		r.text == raw && r.url == sc.Base && r.lang == sc.Lang && r.Format == format && slices.Equal(r.outer, sc.Bindings)
+		r.around == sc && r.page == page && r.text == raw && r.Format == format
+	in := *sc
 	if !goesOn {
-		r.readAgain(raw, sc, format)
+		if r.around, r.page = sc, page; page != "" {
+			in = sc.At(page, raw)
+		}
+		r.readAgain(raw, &in, format)
 	}
 	r.literal = literal
 	if place > 0 {
@@ -536,7 +542,7 @@ func Text(raw string, sc *xmlscan.Scope, format Format, which int, place int32, 
 		return text
 	}
 	choose := func(text, medium int) textChoice {
-		defer r.readAgain(raw, sc, format)
+		defer r.readAgain(raw, &in, format)
 		return r.chosen(textChoice{means: texts[text], medium: medium})
 	}
 	if which == 0 {
