@@ -62,7 +62,7 @@ type ledger struct {
 	upkeep
 }
 
-// An upkeep is what a mirror knows of an address, whichever feed answers there.
+// An upkeep is the knowledge of an address, whichever feed answers there.
 type upkeep struct {
 	Schedule feedhistory.Schedule `json:"schedule,omitzero"` // how often the feed wants to be polled
 	Usage    usage                `json:"usage,omitzero"`    // how much of the Quota is used
@@ -107,7 +107,7 @@ type generation struct {
 	Ledger ledger `json:"ledger"`
 }
 
-// A debtKind says what a debt is for, and so what pays it.
+// A debtKind is the kind of the missing part, which decides the event that pays for it.
 type debtKind string
 
 // The kinds of debts.
@@ -400,7 +400,7 @@ func (l Ledger) URL() string { return l.l.Known.URL }
 // Pending returns the number of documents that links lead to and polls have not read.
 func (l Ledger) Pending() int { return l.l.documents() }
 
-// Debts returns what is missing: the documents first, and an exhausted Quota only once.
+// Debts returns the missing parts: the documents first, and an exhausted Quota only once.
 func (l Ledger) Debts() (debts []Debt) {
 	full := false
 	for _, d := range l.l.debts() {

@@ -66,10 +66,10 @@ type Handler struct {
 	Store mirror.Store
 
 	// Base is the http or https URL below which the Handler's documents are. It may have a
-	// path, but no query and no fragment; requests may contain that path or, behind http.StripPrefix or a
-	// proxy, leave it out. The documents contain Base, and their URLs do not
-	// change: with a different Base, the Handler publishes everything again. ""
-	// means DefaultBase.
+	// path, but no query and no fragment; requests may contain that path or, behind
+	// http.StripPrefix or a proxy, leave it out. The documents contain Base, and their URLs do
+	// not change: with a different Base, the Handler publishes everything again. "" means
+	// DefaultBase.
 	Base string
 
 	// Output keeps the published documents; if it is lost, URLs change. Nil
