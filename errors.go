@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
@@ -550,9 +551,6 @@ type Coverage struct {
 	AsOf time.Time
 }
 
-// mostDeclared is the maximum number of gaps of a Coverage.
-const mostDeclared = 100
-
 // A declaredGap is a publisher's own word for the reason of a gap.
 type declaredGap string
 
@@ -608,7 +606,7 @@ func (c *Coverage) join(other *Coverage) *Coverage {
 		joined.AsOf = other.AsOf
 	}
 	for _, g := range other.Gaps {
-		if len(joined.Gaps) < mostDeclared && !slices.ContainsFunc(joined.Gaps, g.isSame) {
+		if len(joined.Gaps) < feedxml.MaxDeclared && !slices.ContainsFunc(joined.Gaps, g.isSame) {
 			joined.Gaps = append(joined.Gaps, g)
 		}
 	}

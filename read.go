@@ -726,7 +726,7 @@ func (r *documentReader) coverage() {
 	for r.Child(depth) {
 		switch {
 		case r.Cursor.Space() != feedxml.Coverage || r.Local() != "gap":
-		case len(c.Gaps) == mostDeclared:
+		case len(c.Gaps) == feedxml.MaxDeclared:
 			tooMany = true
 		default:
 			c.Gaps = append(c.Gaps, r.declaredGap())
@@ -736,7 +736,7 @@ func (r *documentReader) coverage() {
 		c.Verdict = Partial
 	}
 	if tooMany {
-		r.note("coverage-unread", fmt.Sprintf("the feed declares more than %d gaps", mostDeclared), offset)
+		r.note("coverage-unread", fmt.Sprintf("the feed declares more than %d gaps", feedxml.MaxDeclared), offset)
 	}
 	if err == nil || len(c.Gaps) > 0 {
 		r.doc.Coverage = r.doc.Coverage.join(c)

@@ -40,8 +40,8 @@ import (
 // document comes a *Gap whose URL and From are both the document's.
 //
 // Walk remembers nothing between calls. Give nil as the past: only package mirror gives its
-// memory there. The Walk of that package reads only what is new, and what earlier walks have
-// missed.
+// memory there. The Walk of that package reads only new documents, and those earlier walks
+// have missed.
 func (c *Client) Walk(ctx context.Context, url string, past *chain.Memory[Known, *Document]) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		if c == nil {
@@ -50,9 +50,8 @@ func (c *Client) Walk(ctx context.Context, url string, past *chain.Memory[Known,
 		}
 		w := &walk{
 			c: c, ctx: ctx, yield: yield, budget: c.Budget.withDefaults(),
-			loops: chain.NewLoopDetector(), progress: new(progress),
+			loops: chain.NewLoopDetector(), progress: new(progress), past: cmp.Or(past, new(chain.Memory[Known, *Document])),
 		}
-		w.past = *cmp.Or(past, &w.past)
 		w.pending = len(w.past.Pending) + len(w.past.PendingPages)
 		w.ahead = chain.NewPrefetcher(ctx, c.PerHost, w.source())
 		defer w.ahead.Stop()
@@ -65,7 +64,7 @@ func (c *Client) Walk(ctx context.Context, url string, past *chain.Memory[Known,
 type walk struct {
 	c     *Client
 	ctx   context.Context
-	past  chain.Memory[Known, *Document]
+	past  *chain.Memory[Known, *Document]
 	yield func(*Document, error) bool
 	ahead *chain.Prefetcher[*fetchResult, *Document]
 	loops *chain.LoopDetector

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 )
 
 // History returns a history as one document, which is complete if the verdict is Whole. Its
@@ -22,7 +23,11 @@ func History(h *feedhistory.History) *feedhistory.Document {
 	head := cmp.Or(h.Head, &feedhistory.Document{Format: feedhistory.Atom})
 	d := head.Head()
 	d.Response, d.Header = head.Response, head.Header
-	d.Complete, d.Coverage = h.Verdict() == feedhistory.Whole, coverageOf(h)
+	v := h.Verdict()
+	d.Complete, d.Coverage = v == feedhistory.Whole, nil
+	if h.Head != nil && (h.Head.Coverage != nil || v == feedhistory.Partial || v == feedhistory.Unknown) {
+		d.Coverage = &feedhistory.Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: v, Gaps: slices.Clone(h.Gaps[:min(len(h.Gaps), feedxml.MaxDeclared)])}
+	}
 	d.Links = slices.DeleteFunc(slices.Clone(d.Links), func(l feedhistory.Link) bool {
 		switch l.Rel {
 		case "enclosure", "hub", "edit", "related", "replies", "via":
@@ -32,19 +37,6 @@ func History(h *feedhistory.History) *feedhistory.Document {
 	})
 	d.Entries, d.Deleted = slices.Clone(h.Entries), h.Deleted
 	return d
-}
-
-// mostDeclared is the number of gaps a Coverage declares, as many as are read.
-const mostDeclared = 100
-
-// coverageOf returns the declaration for republishing a history. It is nil unless the
-// history is Partial, or its newest document has a Coverage.
-func coverageOf(h *feedhistory.History) *feedhistory.Coverage {
-	v := h.Verdict()
-	if h.Head == nil || h.Head.Coverage == nil && v != feedhistory.Partial && v != feedhistory.Unknown {
-		return nil
-	}
-	return &feedhistory.Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: v, Gaps: slices.Clone(h.Gaps[:min(len(h.Gaps), mostDeclared)])}
 }
 
 // PseudoEntries returns the PseudoEntry of each gap, to put before the entries of a

@@ -172,14 +172,17 @@ func (x Extension) element() (string, error) {
 	if x.XML != "" {
 		return x.XML, nil
 	}
-	prefix := x.Name[:max(0, strings.Index(x.Name, ":"))]
 	if x.Name == "" || strings.ContainsAny(x.Name, " \t\r\n<>&/\"'=") || x.Space == "" {
 		return "", fmt.Errorf("the extension %q needs a name and a namespace", x.Name)
 	}
 	var b strings.Builder
 	attr := func(name, value string) { b.WriteString(" " + name + `="` + escapedXML(value) + `"`) }
 	b.WriteString("<" + x.Name)
-	attr(strings.TrimSuffix("xmlns:"+prefix, ":"), x.Space)
+	declaration := "xmlns"
+	if prefix, _, ok := strings.Cut(x.Name, ":"); ok && prefix != "" {
+		declaration += ":" + prefix
+	}
+	attr(declaration, x.Space)
 	for _, name := range slices.Sorted(maps.Keys(x.Attrs)) {
 		if name == "" || name == "xmlns" || strings.ContainsAny(name, " \t\r\n<>&/\"'=:") {
 			return "", errors.New("the extension " + x.Name + " has an attribute that needs xml: " + name)

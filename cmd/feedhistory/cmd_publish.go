@@ -79,7 +79,7 @@ func (c *publishCommand) Validate() error {
 	switch {
 	case c.Base == "": // kong reports it
 		return nil
-	case err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "":
+	case err != nil || !terminal.IsWeb(c.Base):
 		return errors.New("--base: not the URL of a directory: " + terminal.WithoutUser(c.Base))
 	case base.User != nil:
 		return errors.New("--base: a user or password in the URL, which everybody could read in the feed")

@@ -72,6 +72,9 @@ func (h *Head) Read() *Elements {
 // MaxURL is the default of Elements.MaxURL.
 const MaxURL = 8 << 10
 
+// MaxDeclared is the maximum number of gaps a feed declares in a Coverage, and of those read.
+const MaxDeclared = 100
+
 // Elements are the elements of an XML document, or of one entry read again. The methods
 // of the Cursor return names as they are, those of Elements as they are meant.
 type Elements struct {

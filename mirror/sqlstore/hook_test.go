@@ -66,10 +66,7 @@ func TestHook(t *testing.T) {
 func TestHookPanics(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		d := create(t)
-		db := d.connect(t)
-		db.SetMaxOpenConns(1)
-		s, err := sqlstore.Open(t.Context(), db, d.dialect)
-		require.NoError(t, err)
+		s := oneConnection(t, d)
 		f := &mirror.Feed{URL: "a"}
 		first := func() error {
 			return s.Commit(t.Context(), &mirror.Commit{Feed: &mirror.Feed{URL: "b"}, Put: []*mirror.Record{record("2", "two")}})

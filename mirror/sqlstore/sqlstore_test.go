@@ -91,15 +91,20 @@ func TestStore(t *testing.T) {
 	})
 }
 
+// oneConnection opens a database with a single connection.
+func oneConnection(t *testing.T, d database) *sqlstore.Store {
+	db := d.connect(t)
+	db.SetMaxOpenConns(1)
+	s, err := sqlstore.Open(t.Context(), db, d.dialect)
+	require.NoError(t, err)
+	return s
+}
+
 // TestOneConnection shows that a sequence holds no connection: with a single
 // connection, everything can be called during a range.
 func TestOneConnection(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
-		d := create(t)
-		db := d.connect(t)
-		db.SetMaxOpenConns(1)
-		s, err := sqlstore.Open(t.Context(), db, d.dialect)
-		require.NoError(t, err)
+		s := oneConnection(t, create(t))
 		f := &mirror.Feed{URL: sharedURL}
 		for range 10 {
 			require.NoError(t, s.Commit(t.Context(), sharedChange(f)))
