@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -143,11 +142,7 @@ func TestWordPress(t *testing.T) {
 		}
 	}
 	p := pluginRun{t: t, dir: t.TempDir(), bin: filepath.Join(commandDir(t), "feedhistory")}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
-	socket := filepath.Join(p.dir, "socket")
+	address, socket := freeAddress(), filepath.Join(p.dir, "socket")
 	require.NoError(t, os.Mkdir(filepath.Join(p.dir, "database"), 0o700))
 	p.start("mariadbd", "--no-defaults", "--user=root", "--datadir="+filepath.Join(p.dir, "database"), "--socket="+socket, "--skip-networking", "--skip-grant-tables")
 	p.run("cp", "-rL", "/usr/share/wordpress", "site")
@@ -179,12 +174,12 @@ require_once ABSPATH . 'wp-settings.php';`, socket, address))
 	php(load + "require ABSPATH . 'wp-admin/includes/plugin.php'; is_null( activate_plugin( 'feedhistory.php' ) ) || exit( 1 );")
 	p.start("php", "-S", address, "-t", "site")
 	feed := "http://" + address + "/?feed=history"
-	p.run("curl", "-sS", "--retry", "20", "--retry-connrefused", "-o", "first.atom", feed)
+	p.run("curl", "-fsS", "--retry", "20", "--retry-connrefused", "-o", "first.atom", feed)
 	php(load + post(6) + post(7))
 	p.check(3, "--allow-private", "--save", "saved.json", feed)
 	php(load + post(8) + post(9) + post(10))
 	p.check(4, "--allow-private", "--against", "saved.json", feed)
-	shown := func() string { return p.run("curl", "-sS", feed) }
+	shown := func() string { return p.run("curl", "-fsS", feed) }
 	require.NotContains(t, shown(), "Post 2<")
 	php(load + "wp_update_post( array( 'ID' => 102, 'post_content' => 'Edited' ) ); wp_delete_post( 105, true );")
 	p.check(4, "--allow-private", "--save", "saved.json", feed)

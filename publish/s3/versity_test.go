@@ -44,43 +44,32 @@ func newGateway(t *testing.T) gateway {
 	dir := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "data", bucket), 0o700))
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "meta"), 0o700))
-	for range 10 { // another process may take the port first
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		address := l.Addr().String()
-		require.NoError(t, l.Close())
-		cmd := exec.Command(program, "--port", address, "--quiet", "posix", "--sidecar", filepath.Join(dir, "meta"), filepath.Join(dir, "data"))
-		cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY=key", "ROOT_SECRET_KEY=secret")
-		require.NoError(t, cmd.Start())
-		ended := make(chan error, 1)
-		go func() { ended <- cmd.Wait() }()
-		if answers(address, ended) {
-			t.Cleanup(func() {
-				_ = cmd.Process.Kill()
-				<-ended
-			})
-			return gateway{&store{Server: &httptest.Server{URL: "http://" + address}}}
-		}
+	address := freeAddress(t)
+	cmd := exec.Command(program, "--port", address, "--quiet", "posix", "--sidecar", filepath.Join(dir, "meta"), filepath.Join(dir, "data"))
+	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY=key", "ROOT_SECRET_KEY=secret")
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+	})
+	answers := func() bool {
+		resp, err := http.Get("http://" + address + "/")
+		return err == nil && resp.Body.Close() == nil
 	}
-	t.Fatal("versitygw does not answer")
-	return gateway{}
+	require.Eventually(t, answers, time.Minute, 20*time.Millisecond, "versitygw does not answer")
+	return gateway{&store{Server: &httptest.Server{URL: "http://" + address}}}
 }
 
-// answers waits until a server answers, or has ended.
-func answers(address string, ended <-chan error) bool {
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
-		resp, err := http.Get("http://" + address + "/")
+// freeAddress returns an address on which nobody listens. Its port is below those that
+// systems assign, of which tests at work at the same time take many.
+func freeAddress(t *testing.T) string {
+	for {
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
 		if err == nil {
-			return resp.Body.Close() == nil
-		}
-		select {
-		case <-ended:
-			return false
-		case <-time.After(20 * time.Millisecond):
+			require.NoError(t, l.Close())
+			return l.Addr().String()
 		}
 	}
-	return false
 }
 
 // The suite passes against a real store, over http.
