@@ -387,6 +387,7 @@ func (r *documentReader) headElement(row *feedxml.Row) (known bool) {
 		r.headLink(row)
 	case feedxml.MeansSchedule:
 		r.scheduleElement(row.Name)
+		return false
 	case feedxml.MeansFlag:
 		r.flag()
 	case feedxml.MeansDeleted:

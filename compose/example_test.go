@@ -41,6 +41,7 @@ func ExampleWrite() {
 	// <description>Small</description>
 	// <lastBuildDate>Thu, 29 Feb 2024 12:00:00 GMT</lastBuildDate>
 	// <atom:link rel="hub" href="https://hub.example.org/"/>
+	// <ttl>90</ttl>
 	// <item>
 	// <title>One</title>
 	// <guid isPermaLink="false">urn:1</guid>

@@ -16,6 +16,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/markup"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -70,10 +71,7 @@ type Writer struct {
 // Add. In Atom, an entry without a time has its document's, by the same order; the last
 // resort is 1970, because Atom requires a time.
 func NewWriter(w io.Writer, format feedhistory.Format, doc *feedhistory.Document) *Writer {
-	d := &Writer{w: w, doc: doc, format: format}
-	if doc == nil {
-		d.doc = new(feedhistory.Document)
-	}
+	d := &Writer{w: w, doc: cmp.Or(doc, new(feedhistory.Document)), format: format}
 	switch {
 	case w == nil:
 		d.err = errors.New("compose: NewWriter: the io.Writer is nil")
@@ -164,8 +162,7 @@ func (w *Writer) write(entries []*feedhistory.Entry) {
 		}
 		w.flush()
 		element, err := w.element(e)
-		if err != nil {
-			w.err = err
+		if w.err = cmp.Or(w.err, err); w.err != nil {
 			return
 		}
 		var facts *feedxml.Facts
@@ -252,9 +249,6 @@ func (w *Writer) put(text string) {
 	}
 }
 
-// link writes an Atom link, under the given element name.
-func (w *Writer) link(name string, l feedhistory.Link) { w.b.Link(name, feedxml.Link(l)) }
-
 // flags writes the history flags and tombstones of a head section.
 func (w *Writer) flags(d *feedhistory.Document) {
 	if d.Complete {
@@ -320,7 +314,7 @@ func (w *Writer) atomHead(d *feedhistory.Document, updated time.Time, hasEntries
 		} else if l.Rel == "alternate" {
 			alternates[kind] = true
 		}
-		w.link("link", l)
+		w.b.Link("link", feedxml.Link(l))
 	}
 	if d.Icon != "" && (d.Format != feedhistory.Atom || d.Elements().Scope == nil) { // otherwise headAs writes it as published
 		w.b.Element("icon", iri.Writable(d.Icon))
@@ -354,7 +348,7 @@ func (w *Writer) atomEntry(e *feedhistory.Entry, element feedxml.Element) {
 		w.b.Empty("category", "term", category.Term, "scheme", category.Scheme, "label", category.Label)
 	}
 	for _, l := range e.Links {
-		w.link("link", l)
+		w.b.Link("link", feedxml.Link(l))
 	}
 	w.text("summary", e.Summary())
 	w.text("content", e.Content())
@@ -390,16 +384,20 @@ func (w *Writer) media(name string, t feedhistory.Text) {
 // they are, those of another format as extensions.
 func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format) {
 	head := d.Elements()
-	if head.Scope == nil {
-		return
-	}
 	var elements strings.Builder
 	for _, raw := range head.Others {
-		start, element := head.Scope.Standalone(raw, true)
-		element = start + element
-		if d.Format != format {
-			element = carried(feedxml.Fragment(raw, head.Scope, head.Format), element, format)
+		r, scope := feedxml.Again(raw, head.Scope, head.Format), *head.Scope
+		if r.Row().Form < feedxml.PersonForm && !markup.MayBeRelative(raw) {
+			scope.Base = ""
 		}
+		if format == feedhistory.RSS && scope.Lang == d.Language && feedxml.IsLanguage(d.Language) {
+			scope.Lang = "" // the channel's element says it
+		}
+		_, element := scope.Standalone(raw, true)
+		if d.Format != format {
+			element = carried(r, element, format)
+		}
+		r.Release()
 		if element != "" {
 			elements.WriteString(element + "\n")
 		}
@@ -422,7 +420,13 @@ func carried(r *feedxml.Elements, element string, format feedhistory.Format) str
 	case format == feedhistory.RSS && space == feedxml.RSS2 && r.Prefix() == "":
 		return feedxml.OutOfRSS2(element)
 	case r.IsAtom():
-		if row := r.Row(); row.Feed != feedxml.MeansKept && (row.Feed != feedxml.MeansIcon || format != feedhistory.RSS && row.RSSRank > 0) {
+		switch row := r.Row(); row.Feed {
+		case feedxml.MeansKept, feedxml.MeansPublished, feedxml.MeansNothing:
+		case feedxml.MeansIcon:
+			if format != feedhistory.RSS && row.RSSRank > 0 {
+				return ""
+			}
+		default:
 			return ""
 		}
 		if space == "" {
@@ -430,8 +434,18 @@ func carried(r *feedxml.Elements, element string, format feedhistory.Format) str
 		}
 	case r.IsOwn():
 		return ""
+	case r.Format == feedxml.FormatRSS:
+		return xmlscan.Standalone(element, nil, xmlscan.Declarations(element, nil, true))
 	}
 	return element
+}
+
+// hasRSS reports whether the head section has an element of RSS that came through another
+// format.
+func hasRSS(d *feedhistory.Document, name string) bool {
+	return slices.ContainsFunc(d.Elements().Others, func(raw string) bool {
+		return strings.HasPrefix(raw, "<"+name) && feedxml.OutOfRSS2(raw) != raw
+	})
 }
 
 // rssHead writes the beginning of an RSS document.
@@ -447,7 +461,7 @@ func (w *Writer) rssHead(d *feedhistory.Document, updated time.Time) {
 		second := updated.Add(time.Second - 1).Truncate(time.Second) // so no entry is newer (5005#21)
 		w.b.Element("lastBuildDate", second.UTC().Format(http.TimeFormat))
 	}
-	if version := d.Elements().Version; d.Icon != "" && (d.Format == feedhistory.JSONFeed || version == "1.0" || version == "0.9") { // otherwise headAs writes it as published
+	if version := d.Elements().Version; d.Icon != "" && (d.Format == feedhistory.JSONFeed || version == "1.0" || version == "0.9") && !hasRSS(d, "image") { // otherwise headAs writes it as published
 		w.b.WriteString("<image>\n")
 		w.b.Element("url", iri.Writable(d.Icon))
 		w.b.Element("title", d.Title)
@@ -456,7 +470,7 @@ func (w *Writer) rssHead(d *feedhistory.Document, updated time.Time) {
 	}
 	for _, l := range d.Links {
 		if l != home {
-			w.link("atom:link", l)
+			w.b.Link("atom:link", feedxml.Link(l))
 		}
 	}
 	if d.Format == feedhistory.Atom && !slices.Equal(d.Authors, []feedhistory.Person{nominalAuthor(d)}) {
@@ -467,7 +481,7 @@ func (w *Writer) rssHead(d *feedhistory.Document, updated time.Time) {
 	if d.Format == feedhistory.Atom && d.ID != "" {
 		w.b.Element("atom:id", d.ID)
 	}
-	if d.Format == feedhistory.Atom && feedxml.IsLanguage(d.Language) {
+	if d.Format == feedhistory.Atom && feedxml.IsLanguage(d.Language) && !hasRSS(d, "language") {
 		w.b.Element("language", d.Language)
 	}
 	w.flags(d)
@@ -528,7 +542,7 @@ func (w *Writer) rssLinks(links feedhistory.Links) {
 		case l.Rel == "enclosure":
 			w.b.Enclosure(feedxml.Link(l))
 		default:
-			w.link("atom:link", l)
+			w.b.Link("atom:link", feedxml.Link(l))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -162,9 +163,6 @@ func (i *Item) Own() string {
 	return strings.Join(own, "\n") + "\n"
 }
 
-// declaredRSS2 is the declaration by which elements of RSS travel in other formats.
-const declaredRSS2 = ` xmlns="` + RSS2 + `"`
-
 // Into returns an element without a namespace in one, such as RSS2, for other formats.
 func Into(space, element string) string {
 	name := strings.IndexAny(element, " \t\r\n/>")
@@ -173,17 +171,11 @@ func Into(space, element string) string {
 
 // OutOfRSS2 returns elements for RSS, each on a line: those having travelled through another
 // format are its own again.
-func OutOfRSS2(elements string) string {
-	var b strings.Builder
-	for line := range strings.Lines(elements) {
-		start, rest, ok := strings.Cut(line, declaredRSS2)
-		if ok && !strings.ContainsAny(strings.Replace(start, " xml:base=", "", 1), " \t>") { // a relative reference has a base before it
-			line = start + rest
-		}
-		b.WriteString(line)
-	}
-	return b.String()
-}
+func OutOfRSS2(elements string) string { return travelled.ReplaceAllString(elements, "$1") }
+
+// travelled matches the beginning of an element of RSS in another format. One taken out of its
+// surroundings has its base and language before the declaration.
+var travelled = regexp.MustCompile(`(?m)^(<[^\s/>]+(?: xml:(?:base|lang)="[^"]*")*) xmlns="` + RSS2 + `"`)
 
 // Foreign returns the elements that no format has, such as those of iTunes, Podcasting 2.0 and
 // Media RSS, to be written in another format, after ReadLists. The element around them needs the
@@ -197,7 +189,7 @@ func (i *Item) Foreign() (attrs, elements string) {
 	var b strings.Builder
 	left := xmlscan.MaxInherited*len(all) + xmlscan.MaxInheritedExtra
 	for _, element := range i.foreign {
-		attrs := xmlscan.Declarations(element, others)
+		attrs := xmlscan.Declarations(element, others, i.rss)
 		if left -= len(attrs); left < 0 {
 			return "", "" // too many declarations for the elements' length
 		}

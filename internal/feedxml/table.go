@@ -46,19 +46,21 @@ const (
 	TextForm
 	IDForm
 	DateForm
-	PersonForm
 	CategoryForm
-	LinkForm
 	GeneratorForm
-	URLForm
-	HrefForm
 	ContactForm
-	EnclosureForm
-	SourceForm
 	LanguageForm
-	ImageForm
 	HTMLForm
 	Dropped // the format does not define the element
+
+	// From here on, the content has references besides those of markup.
+	PersonForm
+	LinkForm
+	URLForm
+	HrefForm
+	EnclosureForm
+	SourceForm
+	ImageForm
 )
 
 // A Row is an element of the formats and their modules. Elements without a row are

@@ -484,9 +484,12 @@ func relativeReferences(markup string) iter.Seq[int] {
 func endsInReference(text string) (named, isSet bool) {
 	text = strings.TrimRight(text, " \t\r\n\f")
 	isSet = endsIn(text, "srcset")
-	return isSet || slices.ContainsFunc(urlAttributes[:], func(attr string) bool { return endsIn(text, attr) }) ||
-		endsIn(text, "url") || endsIn(text, "uri"), isSet // of extensions
+	ends := func(attr string) bool { return endsIn(text, attr) }
+	return isSet || slices.ContainsFunc(urlAttributes[:], ends) || slices.ContainsFunc(otherAttributes[:], ends), isSet
 }
+
+// otherAttributes are the attributes with references of XML itself and of extensions.
+var otherAttributes = [...]string{"base", "resource", "uri", "url"}
 
 func endsIn(text, name string) bool {
 	n := len(text) - len(name)

@@ -81,13 +81,10 @@ func (sc *Scope) binding(prefix string) int {
 	return slices.IndexFunc(sc.Bindings, func(b Binding) bool { return b.Prefix == prefix })
 }
 
-// needed returns the bindings an element needs outside its document: the default
-// namespace, and those whose prefix occurs before a colon, in a name or in text
-// (xsi:type="x:T").
+// needed returns the bindings an element needs outside its document: the default namespace
+// of elements without a prefix, and those whose prefix occurs before a colon, in a name or
+// in text (xsi:type="x:T").
 func (sc *Scope) needed(raw string) (needed []Binding) {
-	if len(sc.Bindings) == 0 {
-		return nil
-	}
 	found, left := make([]bool, len(sc.Bindings)), len(sc.Bindings)
 	find := func(prefix string) {
 		if i := sc.binding(prefix); i >= 0 && !found[i] {
@@ -95,7 +92,9 @@ func (sc *Scope) needed(raw string) (needed []Binding) {
 			left--
 		}
 	}
-	find("")
+	if sc.binding("") >= 0 && hasUnprefixed(raw) {
+		find("")
+	}
 	for rest := raw; left > 0; {
 		colon := strings.IndexByte(rest, ':')
 		if colon < 0 {
@@ -201,8 +200,9 @@ func (sc *Scope) Shareable(elements string) (shared, others []Binding) {
 	return shared, others
 }
 
-// Declarations returns the attributes for those bindings an element may need.
-func Declarations(element string, bindings []Binding) string {
+// Declarations returns the attributes for those bindings an element may need. In RSS, elements
+// without a prefix may have no namespace, which other formats must say.
+func Declarations(element string, bindings []Binding, rss bool) string {
 	var attrs strings.Builder
 	for _, b := range bindings {
 		switch {
@@ -212,35 +212,28 @@ func Declarations(element string, bindings []Binding) string {
 			WriteAttr(&attrs, "xmlns:"+b.Prefix, b.URI)
 		}
 	}
+	if rss && !slices.ContainsFunc(bindings, func(b Binding) bool { return b.Prefix == "" }) && hasUnprefixed(element) {
+		attrs.WriteString(` xmlns=""`)
+	}
 	return attrs.String()
 }
 
 // hasUnprefixed reports whether there is, or may be, an element without a prefix.
 func hasUnprefixed(element string) bool {
-	for {
-		_, rest, ok := strings.Cut(element, "<")
-		if !ok {
-			return false
-		}
-		name := rest[:min(len(rest), 100)]
-		if end := strings.IndexAny(name, " \t\r\n/>"); end >= 0 {
-			name = name[:end]
-		}
-		if name != "" && !strings.Contains(name, ":") {
+	for tag := range strings.SplitSeq(element, "<") {
+		tag = tag[:min(len(tag), 100)]
+		end := strings.IndexAny(tag, " \t\r\n/>:")
+		if tag != "" && (end < 0 || end > 0 && tag[end] != ':') {
 			return true
 		}
-		element = rest
 	}
+	return false
 }
 
 // Alone returns an element with its needs from the scope, ready to be written into any
 // document.
 func (sc *Scope) Alone(element string, rss bool) string {
-	needed := sc.needed(element)
-	attrs := Declarations(element, needed)
-	if rss && hasUnprefixed(element) && !slices.ContainsFunc(needed, func(b Binding) bool { return b.Prefix == "" }) {
-		attrs += ` xmlns=""`
-	}
+	attrs := Declarations(element, sc.needed(element), rss)
 	if sc.Base != "" && markup.MayBeRelative(element) {
 		s := NewFragment(element, sc.Bindings, Unlimited())
 		s.Next()
