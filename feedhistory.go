@@ -260,16 +260,17 @@ type Entry struct {
 	Source    *Document // the head of its document, without Entries and Deleted
 	KeptBy    string    // the feed reader whose copy this is; "" for a copy of the publisher's own. See compose.KeptBy
 
-	raw       string         // the element or JSON object, as published
-	scope     *xmlscan.Scope // its inheritance from its surroundings
-	texts     feedxml.Places
-	id        string // the ID raw says; "" if none
-	page      string // the base of its references; "" means that of scope: see surroundings
-	permalink bool   // its guid is its link
-	read      uint64 // the digest of the other exported fields raw says; see isAltered
-	lenient   bool   // raw is not well-formed
-	signed    bool   // it names its own authors
-	odd       bool   // it has misspelt names, which other programs do not read
+	raw   string         // the element or JSON object, as published
+	scope *xmlscan.Scope // its inheritance from its surroundings
+	id    string         // the ID raw says; "" if none
+	page  string         // the base of its references; "" means that of scope: see surroundings
+	read  uint64         // the digest of the other exported fields raw says; see isAltered
+	texts feedxml.Places
+
+	permalink bool // its guid is its link
+	lenient   bool // raw is not well-formed
+	signed    bool // it names its own authors
+	odd       bool // it has misspelt names, which other programs do not read
 }
 
 // A Tombstone is the deletion of an entry: at:deleted-entry (RFC 6721).

@@ -59,7 +59,7 @@ func (p Parser) parseJSON(data, base string) (*Document, error) {
 			r = p.readJSON(text, base, mended)
 		}
 	}
-	if isCollection(r.kind) && !isJSONFeed(r.doc.version) && r.values.Err() == nil {
+	if !isJSONFeed(r.doc.version) && isCollection(r.kind) && r.values.Err() == nil {
 		return p.parseActivities(text, base)
 	}
 	r.addNotes(twice)

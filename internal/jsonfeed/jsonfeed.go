@@ -477,15 +477,16 @@ func (r *Reader) number() float64 {
 
 // unquote returns the meaning of a string of sound JSON. Half a surrogate pair is U+FFFD.
 func unquote(raw string) string {
-	switch {
-	case len(raw) < 2:
-		return ""
-	case strings.IndexByte(raw, '\\') < 0:
-		return raw[1 : len(raw)-1]
+	if strings.IndexByte(raw, '\\') < 0 {
+		return strings.Trim(raw, `"`)
 	}
-	meaning, _ := jsontext.AppendUnquote(make([]byte, 0, len(raw)), raw)
-	return string(meaning)
+	b := buffers.Get().(*[]byte)
+	defer buffers.Put(b)
+	*b, _ = jsontext.AppendUnquote((*b)[:0], raw)
+	return string(*b)
 }
+
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // StringAt returns the string at an offset of sound JSON.
 func StringAt(text string, offset int) string {
