@@ -420,13 +420,9 @@ func carried(r *feedxml.Elements, element string, format feedhistory.Format) str
 	case format == feedhistory.RSS && space == feedxml.RSS2 && r.Prefix() == "":
 		return feedxml.OutOfRSS2(element)
 	case r.IsAtom():
-		switch row := r.Row(); row.Feed {
-		case feedxml.MeansKept, feedxml.MeansPublished, feedxml.MeansNothing:
-		case feedxml.MeansIcon:
-			if format != feedhistory.RSS && row.RSSRank > 0 {
-				return ""
-			}
-		default:
+		row := r.Row()
+		isKept := slices.Contains([]feedxml.Meaning{feedxml.MeansKept, feedxml.MeansPublished, feedxml.MeansNothing}, row.Feed)
+		if !isKept && (row.Feed != feedxml.MeansIcon || format != feedhistory.RSS && row.RSSRank > 0) {
 			return ""
 		}
 		if space == "" {

@@ -477,13 +477,17 @@ func (r *Reader) number() float64 {
 
 // unquote returns the meaning of a string of sound JSON. Half a surrogate pair is U+FFFD.
 func unquote(raw string) string {
-	if strings.IndexByte(raw, '\\') < 0 {
-		return strings.Trim(raw, `"`)
+	switch {
+	case len(raw) < 2:
+		return ""
+	case strings.IndexByte(raw, '\\') < 0:
+		return raw[1 : len(raw)-1]
 	}
 	b := buffers.Get().(*[]byte)
-	defer buffers.Put(b)
 	*b, _ = jsontext.AppendUnquote((*b)[:0], raw)
-	return string(*b)
+	meaning := string(*b)
+	buffers.Put(b)
+	return meaning
 }
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
