@@ -207,7 +207,7 @@ func (c *publishCommand) head(head *feedhistory.Document, in *input) (*feedhisto
 		return nil, fmt.Errorf("--id: the feed is published with the id %s, and an id never changes", head.ID)
 	}
 	head.ID = cmp.Or(c.ID, head.ID)
-	if head.Subtitle == head.Title {
+	if !isNew && head.Subtitle == head.Title {
 		head.Subtitle = "" // RSS requires a description, so this one is a copy of the title
 	}
 	head.Title = cmp.Or(c.Title, head.Title)
@@ -359,7 +359,7 @@ func (c *publishCommand) loadLines(text io.Reader, piped bool) (*input, error) {
 	loaded.cut = about.CutShort()
 	loaded.whole = !slices.ContainsFunc(about.verdicts(), func(f *mirror.Feed) bool { return f.Verdict != feedhistory.Whole })
 	if own := c.publisher().URL(); len(about.Feeds) > 0 {
-		loaded.head = about.head(c.IncludePrivate)
+		loaded.head = compose.History(&feedhistory.History{Head: about.head(c.IncludePrivate)}).Head()
 		loaded.head.Coverage = about.Coverage(own)
 		loaded.partial = loaded.head.Coverage != nil && terminal.ExitOf(loaded.head.Coverage.Verdict) != terminal.ExitOK
 	}
@@ -437,7 +437,7 @@ func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
 			"; or --force to publish the entries of this document alone"))
 	}
 	in := fromHistory(h)
-	in.left = left
+	in.left, in.head.Links = left, doc.Links // the file may be the publisher's own
 	return in, nil
 }
 
@@ -516,12 +516,10 @@ func (c *publishCommand) loadHistory(w *command.World) (*input, error) {
 	return in, err
 }
 
-// fromHistory returns a history as an input. The head declares the known gaps.
+// fromHistory returns a history as an input. The head is a copy's, and declares the known gaps.
 func fromHistory(h *feedhistory.History) *input {
-	head := *h.Head
-	head.Coverage = compose.History(h).Coverage
 	return &input{
-		entries: h.Entries, deleted: h.Deleted, head: &head, shown: publish.ShownIn(h),
+		entries: h.Entries, deleted: h.Deleted, head: compose.History(h).Head(), shown: publish.ShownIn(h),
 		whole:   h.Verdict() == feedhistory.Whole,
 		partial: terminal.ExitOf(h.Verdict()) != terminal.ExitOK,
 	}
