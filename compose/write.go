@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -387,8 +388,8 @@ func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format) {
 	var elements strings.Builder
 	for _, raw := range head.Others {
 		r, scope := feedxml.Again(raw, head.Scope, head.Format), *head.Scope
-		if r.Row().Form < feedxml.PersonForm && !markup.MayBeRelative(raw) {
-			scope.Base = ""
+		if !markup.MayBeRelative(raw) && (r.Row().Form < feedxml.PersonForm || !relativeText.MatchString(raw)) {
+			scope.Base = "" // feedparser takes an attribute of docs for its value
 		}
 		if format == feedhistory.RSS && scope.Lang == d.Language && feedxml.IsLanguage(d.Language) {
 			scope.Lang = "" // the channel's element says it
@@ -408,6 +409,9 @@ func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format) {
 		w.b.WriteString(feedxml.RepairHead(elements.String(), format == feedhistory.RSS))
 	}
 }
+
+// relativeText matches text that may be a relative reference.
+var relativeText = regexp.MustCompile(`>\s*[^<:\s][^<:]*<|<!\[CDATA\[`)
 
 // carried returns an element of a head section for a document of another format; "" if that
 // says the same already. The elements of RSS have the namespace feedxml.RSS2 in Atom, those
