@@ -435,7 +435,7 @@ func carried(r *feedxml.Elements, element string, format feedhistory.Format) str
 	case r.IsOwn():
 		return ""
 	case r.Format == feedxml.FormatRSS:
-		return xmlscan.Standalone(element, nil, xmlscan.Declarations(element, nil, true))
+		return new(xmlscan.Scope).Alone(element, true)
 	}
 	return element
 }
