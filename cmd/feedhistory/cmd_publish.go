@@ -359,7 +359,7 @@ func (c *publishCommand) loadLines(text io.Reader, piped bool) (*input, error) {
 	loaded.cut = about.CutShort()
 	loaded.whole = !slices.ContainsFunc(about.verdicts(), func(f *mirror.Feed) bool { return f.Verdict != feedhistory.Whole })
 	if own := c.publisher().URL(); len(about.Feeds) > 0 {
-		loaded.head = compose.History(&feedhistory.History{Head: about.head(c.IncludePrivate)}).Head()
+		loaded.head = compose.History(&feedhistory.History{Head: about.head(c.IncludePrivate)}).Head() // a copy's
 		loaded.head.Coverage = about.Coverage(own)
 		loaded.partial = loaded.head.Coverage != nil && terminal.ExitOf(loaded.head.Coverage.Verdict) != terminal.ExitOK
 	}

@@ -60,8 +60,8 @@ func newGateway(t *testing.T) gateway {
 	return gateway{&store{Server: &httptest.Server{URL: "http://" + address}}}
 }
 
-// freeAddress returns an address on which nobody listens. Its port is below those that
-// systems assign, of which tests at work at the same time take many.
+// freeAddress returns an address without a listener. Its port is below the range from which
+// systems assign ports, where other tests take many at the same time.
 func freeAddress(t *testing.T) string {
 	for {
 		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))

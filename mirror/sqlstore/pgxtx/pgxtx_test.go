@@ -95,7 +95,8 @@ func TestHook(t *testing.T) {
 	require.ErrorIs(t, err, mirror.ErrNotFound)
 }
 
-// The table of the example follows the live entries, whatever their IDs.
+// The table of the example has the live entries, even those with long IDs, or with U+0000 in
+// them.
 func TestArticles(t *testing.T) {
 	pool, store := open(t, createArticles)
 	store.Hook = pgxtx.Hook(keepArticles)
