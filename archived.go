@@ -1,5 +1,17 @@
 package feedhistory
 
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"slices"
+
+	"github.com/feedhistory/feedhistory/internal/chain"
+	"github.com/feedhistory/feedhistory/internal/iri"
+)
+
 // Archived feeds, RFC 5005 §4: a subscription document with the latest
 // entries, and archive documents that do not change, each linked from the
 // next newer one by prev-archive.
@@ -8,4 +20,322 @@ package feedhistory
 // by its links (5005#11) or by fh:archive (5005#14).
 func (d *Document) isArchived() bool {
 	return d.Archive || d.says(relPrevArchive, relNextArchive)
+}
+
+// Where a feed begins: a walk may be given any document of a feed. An archive links
+// to the subscription document with current (5005#13), a page to the first page with
+// first.
+
+// isSubscription reports whether a feed may begin at the document: it shows no sign
+// of being an archive or a later page.
+func (d *Document) isSubscription() bool {
+	return d.Kind() == Archived && !d.Archive && !d.says(relNextArchive) ||
+		d.Kind() == Paged && !d.says(relPrevious) ||
+		d.Kind() == Complete || d.Kind() == Plain
+}
+
+// beginning returns the link to the document where the feed begins.
+func (d *Document) beginning() (Link, bool) {
+	switch d.Kind() {
+	case Archived, Plain:
+		return d.Links.Rel(relCurrent)
+	case Paged:
+		return d.Links.Rel(relFirst)
+	}
+	return Link{}, false
+}
+
+// beginsElsewhere reports whether the document links to another one as the beginning.
+func (d *Document) beginsElsewhere() bool {
+	link, ok := d.beginning()
+	return ok && iri.WithoutFragment(link.Href) != d.URL
+}
+
+// mostSteps is the maximum number of documents to read to find where a feed begins.
+const mostSteps = 5
+
+// beginning finds the document where the feed of a given document begins. It holds
+// the other documents on the way until the chain reaches them.
+//
+// Links to the beginning may be stale. If they are dead, the feed begins at the last
+// document without a mark of an archive or a later page; only if there is none, the
+// newer part is a gap.
+func (w *walk) beginning(given *fetchResult) *fetchResult {
+	path, gap := w.path(given)
+	if !w.goesOn() {
+		return given
+	}
+	start, at := path[len(path)-1], len(path)-1
+	if gap != nil {
+		for i, l := range path {
+			if l.doc.isSubscription() {
+				start, at = l, i
+			}
+		}
+		w.doubt(start, gap)
+	}
+	for i, l := range path {
+		if i != at {
+			w.held = append(w.held, l)
+		}
+	}
+	if start != given {
+		given.doc.place.again = true
+		w.log("beginning where the feed does", "given", iri.Shown(given.url), "url", iri.Shown(start.url))
+	}
+	return start
+}
+
+// path follows the links from the given document to the one where the feed begins. The
+// gap says why the path does not end there.
+func (w *walk) path(given *fetchResult) (path []*fetchResult, gap *Gap) {
+	for l := given; ; {
+		path = append(path, l)
+		if l.unchanged() != nil { // it was the beginning in an earlier walk
+			return path, nil
+		}
+		url, gap := w.elsewhere(l)
+		if url == "" {
+			return path, gap
+		}
+		next, gap := w.step(path, url)
+		if next == nil {
+			return path, gap
+		}
+		if isTwin(l, next) {
+			path = path[:len(path)-1]
+		}
+		l = next
+	}
+}
+
+// step requests the document named as the beginning by the last one of a path. It
+// returns nil without a gap if both are the same under different names.
+func (w *walk) step(path []*fetchResult, url string) (next *fetchResult, gap *Gap) {
+	last := path[len(path)-1]
+	detached := func(why string) *Gap {
+		return &Gap{URL: url, From: last.doc.URL, Reason: ReasonDetached, Err: errors.New(why)}
+	}
+	passes := func(url string) bool {
+		for _, l := range path {
+			if url == l.url || url == l.doc.URL {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case passes(url):
+		return nil, detached("it says that the feed begins at the document that led here (5005#13)")
+	case len(path) == mostSteps:
+		return nil, detached("one document after another says that the feed begins elsewhere (5005#13)")
+	}
+	if gap := w.forbids(url); gap != nil {
+		gap.From = last.doc.URL
+		return nil, gap
+	}
+	next = w.load(url)
+	switch {
+	case next.unchanged() != nil:
+		return next, nil
+	case next.err != nil:
+		w.loops.Forget(url)
+		return nil, w.gapOf(next, last.doc.URL)
+	case next.doc.URL == last.url, next.doc.URL == last.doc.URL, isTwin(last, next) && !isElsewhere(last.doc):
+		last.doc.place.begins = url
+		return nil, nil
+	case passes(next.doc.URL):
+		return nil, detached("it redirects to the document that led here (5005#13)")
+	}
+	if gap := w.strayed(next, last.doc.URL); gap != nil {
+		return nil, gap
+	}
+	return next, nil
+}
+
+// elsewhere returns the URL where a document says its feed begins; "" if it begins
+// here, or did so in an earlier walk. The gap is for a document that is not the
+// beginning, and names none.
+func (w *walk) elsewhere(l *fetchResult) (url string, gap *Gap) {
+	link, ok := l.doc.beginning()
+	url = iri.WithoutFragment(link.Href)
+	switch {
+	case !ok && l.doc.isSubscription():
+		return "", nil
+	case !ok:
+		return "", &Gap{URL: l.url, Reason: ReasonDetached,
+			Err: errors.New("the feed does not begin here, and no link says where it does (5005#13)")}
+	case url == l.url, url == l.doc.URL:
+		return "", nil
+	case w.known(l.url).Begins == url:
+		l.doc.place.begins = url
+		return "", nil
+	}
+	return url, nil
+}
+
+// doubt reports that the walk may not begin where the feed does: by a gap, or by a note
+// if the document has no mark of an archive or a later page, because links to the
+// beginning become stale.
+func (w *walk) doubt(start *fetchResult, gap *Gap) {
+	d := start.doc
+	d.place.again = true
+	if !d.isSubscription() || gap.Reason == ReasonBudget {
+		w.gap(gap)
+		return
+	}
+	if isLasting(gap) {
+		link, _ := d.beginning()
+		d.place.begins, d.place.again = iri.WithoutFragment(link.Href), false
+	}
+	w.log("the feed may begin elsewhere", "url", iri.Shown(start.url), "named", iri.Shown(gap.URL), "error", gap.Err)
+	d.Notes = append(d.Notes, Note{Code: "beginning-not-there",
+		Message: fmt.Sprintf("a link says that the feed begins at %s, but it does not: %v", iri.Shown(gap.URL), gap.Err)})
+}
+
+// isLasting reports whether a later walk would find the same.
+func isLasting(gap *Gap) bool {
+	switch gap.Reason {
+	case ReasonDetached, ReasonRefused, ReasonNotFeed, ReasonLoop:
+		return true
+	case ReasonNetwork:
+		dns, ok := errors.AsType[*net.DNSError](gap.Err)
+		return ok && dns.IsNotFound
+	case ReasonStatus:
+		return isStatus(gap.Err, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone,
+			http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusUnavailableForLegalReasons, http.StatusBadRequest)
+	}
+	return false
+}
+
+// isTwin reports whether a document is the same as the one it names as the beginning:
+// the bytes are equal, or the entries and self links are. A document with a mark of an
+// archive has no twin.
+func isTwin(l, beginning *fetchResult) bool {
+	if beginning.doc == nil || !l.doc.isSubscription() {
+		return false
+	}
+	self, ok := l.doc.Links.Rel(relSelf)
+	other, named := beginning.doc.Links.Rel(relSelf)
+	return l.text == beginning.text ||
+		ok && named && self.Href == other.Href && chain.EqualFacts(l.doc.facts(), beginning.doc.facts())
+}
+
+// isElsewhere reports whether a document names another one as the current one. It may
+// then be an archive of which the subscription document is still a copy.
+func isElsewhere(d *Document) bool {
+	self, ok := d.Links.Rel(relSelf)
+	link, _ := d.beginning()
+	return ok && d.Kind() != Paged && iri.WithoutFragment(self.Href) != iri.WithoutFragment(link.Href)
+}
+
+// unreached continues with a document read to find the beginning, but not reached by
+// the chain from there. It may belong to another feed, because links to the beginning
+// become stale.
+func (w *walk) unreached(l *fetchResult) {
+	proven := (w.feed == Complete || w.feed == Archived) && w.gaps == 0 && !w.partly
+	if proven && l.doc.ID != "" && w.id != "" && l.doc.ID != w.id {
+		w.gap(w.foreigner(l.doc, ""))
+		return
+	}
+	proven = proven && w.loops.IsNew(l.doc.facts())
+	if proven {
+		w.pending++ // the gap
+	}
+	w.begin(l.kind())
+	w.follow(l)
+	if !proven {
+		return
+	}
+	if w.pending--; w.gaps == 0 {
+		w.gap(&Gap{URL: l.url, From: l.url, Reason: ReasonDetached, Err: fmt.Errorf("the feed that it names as its own, at %s, does not lead to it", iri.Shown(w.start))})
+	}
+}
+
+// The documents of an archived feed: rebuilt chains, and what belongs to another feed.
+
+// moved reads the subscription document again if an archive is not found, because the
+// publisher may have rebuilt the chain. It returns nil if not.
+func (w *walk) moved(missing *Gap) *fetchResult {
+	if w.reread || w.kind != Archived || !errors.Is(missing.Err, fs.ErrNotExist) {
+		return nil
+	}
+	w.reread = true
+	if w.spent(0) {
+		return nil
+	}
+	w.log("reading the subscription document again", "url", iri.Shown(w.start), "missing", iri.Shown(missing.URL))
+	head := w.load(w.start)
+	if head.err != nil || head.doc.Kind() != Archived || w.strayed(head, "") != nil {
+		return nil
+	}
+	older := head.doc.Links.targets(relPrevArchive)
+	if len(older) == 0 || w.loops.HasSeen(older[0]) || w.processed(older[0]) {
+		return nil
+	}
+	head.doc.reread = true
+	return head
+}
+
+// isForeign returns a gap if a document in the chain is one of another feed: its id
+// differs, and it has no mark of an archive, which may have an id of its own.
+func (w *walk) isForeign(d *Document, from string) *Gap {
+	if d == nil || w.kind != Archived || d.ID == "" || w.id == "" || d.ID == w.id || d.Archive || d.says(relNextArchive) {
+		return nil
+	}
+	if link, ok := d.Links.Rel(relCurrent); ok && iri.WithoutFragment(link.Href) != d.URL && w.loops.HasSeen(iri.WithoutFragment(link.Href)) {
+		return nil
+	}
+	return w.foreigner(d, from)
+}
+
+// foreigner returns the gap for a document of another feed.
+func (w *walk) foreigner(d *Document, from string) *Gap {
+	return &Gap{URL: d.Response.Requested, From: from, Reason: ReasonForeign,
+		Err: fmt.Errorf("it is a document of another feed: its id is %s, not %s", clip(d.ID), clip(w.id))}
+}
+
+// succeeds reports whether an archive named by next-archive follows those of the chain,
+// by its own prev-archive. The publisher has closed it, but not changed the subscription
+// document yet, or only after this walk had read the latter. Nothing is missing before
+// it.
+func (w *walk) succeeds(at lead, d *Document) bool {
+	if at.Rel != relNextArchive {
+		return false
+	}
+	older, ok := d.Links.Rel(relPrevArchive)
+	return ok && w.loops.HasSeen(iri.WithoutFragment(older.Href))
+}
+
+// isAhead reports whether all entries of an archive are in the subscription document, or
+// newer than it: they are published only once it has changed.
+func (w *walk) isAhead(d *Document) bool {
+	return w.shown != nil && !slices.ContainsFunc(d.Entries, func(e *Entry) bool {
+		return !w.shown.Has(e.ID) && !e.Changed().After(w.newest)
+	})
+}
+
+// isPassed reports whether the chain has passed the place of the lead's document, a newer
+// archive: its absence then hides nothing.
+func (w *walk) isPassed(l lead) bool { return l.Rel == relNextArchive && l.root != w.start }
+
+// isAbsent reports whether an error means there is no such document.
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || reasonOf(err) == ReasonNotFeed
+}
+
+// The documents the caller of a walk has stored, perhaps during the walk.
+
+// processed reports whether the caller had processed a document before this walk. The
+// caller's answer no longer counts for a URL the walk has read.
+func (w *walk) processed(url string) bool {
+	url = iri.WithoutFragment(url)
+	return w.past.Processed != nil && !w.loops.HasSeen(url) && w.past.Processed(url)
+}
+
+// wasProcessed reports whether an archive about to be yielded had been processed,
+// perhaps under the URL where it was found. Its self link proves nothing: moved archives may
+// still name the old address, and link to others than before.
+func (w *walk) wasProcessed(l *fetchResult) bool {
+	return l.doc != nil && l.url != w.start && w.past.Processed != nil && (w.past.Processed(l.url) || w.processed(l.doc.URL))
 }

@@ -1,6 +1,8 @@
 package feedhistory
 
 import (
+	"fmt"
+
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 )
 
@@ -39,5 +41,29 @@ func (r *documentReader) author() {
 	p := Person(r.Person())
 	if len(r.doc.Authors) < maxExtra && r.head.fits(len(p.Name)+len(p.Email)+len(p.URI), r.Offset()) {
 		r.doc.Authors = append(r.doc.Authors, p)
+	}
+}
+
+// tombstone reads at:deleted-entry (RFC 6721 §3).
+func (r *documentReader) tombstone() {
+	ref, _ := r.Attr("", "ref")
+	when, _ := r.Attr("", "when")
+	offset := r.Offset()
+	if ref = trim(ref); ref == "" || len(ref) > r.limits.id {
+		r.note("deleted-entry-without-ref", "at:deleted-entry does not say which entry was deleted", offset)
+		return
+	}
+	if len(r.doc.Deleted) >= r.limits.entries {
+		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d deleted entries", r.limits.entries))
+		return
+	}
+	r.doc.Deleted = append(r.doc.Deleted, Tombstone{Ref: ref, When: r.parseTime(when, offset)})
+}
+
+// noteAtom notes an item's element of Atom without its namespace.
+func (r *entryReader) noteAtom(row *feedxml.Row, offset int) {
+	if row.Space == "" && row.Form == feedxml.Dropped {
+		r.odd = true
+		r.note("name-misspelt", "the element "+row.Name+", which is not in RSS, is read as Atom's", offset)
 	}
 }

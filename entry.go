@@ -446,14 +446,6 @@ func (r *entryReader) child(e *Entry, row *feedxml.Row, s *entryState) {
 	}
 }
 
-// noteAtom notes an item's element of Atom without its namespace.
-func (r *entryReader) noteAtom(row *feedxml.Row, offset int) {
-	if row.Space == "" && row.Form == feedxml.Dropped {
-		r.odd = true
-		r.note("name-misspelt", "the element "+row.Name+", which is not in RSS, is read as Atom's", offset)
-	}
-}
-
 // end keeps an entry just ended.
 func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
 	if r.Err() != nil || r.err != nil {
@@ -472,18 +464,6 @@ func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
 		r.mended(e)
 	}
 	r.list.keep(e, r.start, xmlscan.Loan{Markup: e.raw, Reach: r.reach.Max(r.Reach())})
-}
-
-// ownPage returns an entry's link if it is on the host of the feed or of its site: a page elsewhere
-// is one the entry is about. An entry of a document without an address has no base at all.
-func (r *entryReader) ownPage(e *Entry) string {
-	page, _ := e.Links.Rel(relAlternate)
-	site, _ := r.doc.Links.Rel(relAlternate)
-	host := iri.Split(page.Href).Authority
-	if host == "" || r.doc.URL == "" || host != r.host && host != iri.Split(site.Href).Authority {
-		return ""
-	}
-	return page.Href
 }
 
 // idText reads the current element as an entry's id, and notices if it is damaged, or
@@ -724,71 +704,4 @@ func (r *elements) fail(reason Reason, clause, what string) {
 func (r *elements) timeText() time.Time {
 	offset := r.Offset()
 	return r.parseTime(r.ElementText(), offset)
-}
-
-// atomLink reads atom:link, in either format, and appends its links.
-func (r *elements) atomLink(links Links) Links {
-	offset := r.Offset()
-	link := Link(r.AtomLink())
-	switch {
-	case link.Href == "":
-		r.lose(link.Rel)
-		return links
-	case link.Rel == "":
-		link.Rel = relAlternate
-		return append(links, link)
-	}
-	return r.appendRelations(links, link, offset)
-}
-
-// maxRelations is the maximum number of relations of one link.
-const maxRelations = 16
-
-// appendRelations appends the link once for each of its relations: there is one by the
-// specification, but some feeds have a list.
-func (r *elements) appendRelations(links Links, link Link, offset int) Links {
-	rel, n := link.Rel, 0
-	if strings.ContainsAny(rel, " \t\r\n") {
-		r.note("relation-list", "a link has one relation (RFC 4287 §4.2.7.2), not a list: "+clip(rel), offset)
-	}
-	for value := range strings.FieldsSeq(rel) {
-		if n++; n > maxRelations {
-			r.lose(value)
-			continue
-		}
-		name, lenient := relation(value)
-		if lenient {
-			r.note("relation-misspelt", "the relation "+clip(value)+" is read as "+name, offset)
-		}
-		link.Rel = name
-		links = append(links, link)
-	}
-	return links
-}
-
-// lose records the relations of an unusable link, if the head section has it.
-func (r *elements) lose(rel string) {
-	if r.inHead {
-		r.doc.lose(rel)
-	}
-}
-
-// textLink reads RSS's link element, whose text is the reference.
-func (r *elements) textLink(links Links) Links { return r.appendText(links, relAlternate) }
-
-// appendText appends the link whose target is the current element's text.
-func (r *elements) appendText(links Links, rel string) Links {
-	if href := r.TextReference(); href != "" {
-		links = append(links, Link{Rel: rel, Href: href})
-	}
-	return links
-}
-
-// enclosure reads an enclosure as Atom's link for one.
-func (r *elements) enclosure(links Links) Links {
-	if link := Link(r.Enclosure()); link.Href != "" {
-		link.Rel = relEnclosure
-		links = append(links, link)
-	}
-	return links
 }

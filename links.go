@@ -1,10 +1,12 @@
 package feedhistory
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
@@ -207,4 +209,142 @@ func headerLinks(fields []string, base string, longest int) (links Links, lost [
 		}
 	}
 	return links, lost
+}
+
+// Older returns the relation to go back in time in a feed of this kind, for Links.Rel:
+// prev-archive in an archived feed, next in a paged one; "" if none does.
+func (k Kind) Older() string {
+	switch k {
+	case Archived:
+		return relPrevArchive
+	case Paged:
+		return relNext
+	}
+	return ""
+}
+
+// A lead is a link beyond the chain.
+type lead struct {
+	Link
+	from string // the URL of the linking document
+	root string // the URL of the document of the chain leading here
+	mark string // the mark its link contradicts
+}
+
+// Further returns the links by which the document names more of the history than the one
+// of Kind.Older does, in a feed of the given kind: those contradicting the kind, of several links
+// to an older document all but the first, and at the end of a chain next-archive and
+// last, which should lead to documents already read. A history is whole only if all of
+// them have been, or brought nothing new. There are at most eight.
+func (d *Document) Further(feed Kind) (further Links) {
+	var main *Link
+	if older, ok := d.Links.Rel(feed.Older()); ok {
+		main = &older
+	}
+	for _, link := range d.Links {
+		link.Href = iri.WithoutFragment(link.Href)
+		switch {
+		case !d.goesBeyond(feed, link.Rel), link.distance() > 0, len(further) == 2*mostTargets,
+			link.Href == d.URL, link.Href == d.Response.Requested,
+			main != nil && link.Href == iri.WithoutFragment(main.Href),
+			main != nil && link.Rel == main.Rel && link.Type != main.Type && link.Type != "" && main.Type != "", // another format of the same document
+			slices.ContainsFunc(further, func(l Link) bool { return l.Href == link.Href }):
+		default:
+			further = append(further, link)
+		}
+	}
+	return further
+}
+
+// goesBeyond reports whether a link with the relation leads beyond the chain, if it leads
+// to a document outside of it.
+func (d *Document) goesBeyond(feed Kind, rel string) bool {
+	switch feed {
+	case Complete:
+		return isHistory(rel)
+	case Archived:
+		return rel == relNext || rel == relPrevious || rel == relLast || rel == relPrevArchive ||
+			rel == relNextArchive && !d.says(relPrevArchive)
+	case Paged:
+		return rel == relPrevArchive || rel == relNext || rel == relLast && !d.says(relNext)
+	}
+	return false
+}
+
+// lostBeyond returns a relation that contradicts the kind of the document's feed, with an
+// unusable link; "" if there is none.
+func (d *Document) lostBeyond(feed Kind) string {
+	for _, rel := range []string{relPrevArchive, relNext, relPrevious} {
+		if rel != feed.Older() && d.goesBeyond(feed, rel) && d.loses(rel) {
+			return rel
+		}
+	}
+	return ""
+}
+
+// atomLink reads atom:link, in either format, and appends its links.
+func (r *elements) atomLink(links Links) Links {
+	offset := r.Offset()
+	link := Link(r.AtomLink())
+	switch {
+	case link.Href == "":
+		r.lose(link.Rel)
+		return links
+	case link.Rel == "":
+		link.Rel = relAlternate
+		return append(links, link)
+	}
+	return r.appendRelations(links, link, offset)
+}
+
+// maxRelations is the maximum number of relations of one link.
+const maxRelations = 16
+
+// appendRelations appends the link once for each of its relations: there is one by the
+// specification, but some feeds have a list.
+func (r *elements) appendRelations(links Links, link Link, offset int) Links {
+	rel, n := link.Rel, 0
+	if strings.ContainsAny(rel, " \t\r\n") {
+		r.note("relation-list", "a link has one relation (RFC 4287 §4.2.7.2), not a list: "+clip(rel), offset)
+	}
+	for value := range strings.FieldsSeq(rel) {
+		if n++; n > maxRelations {
+			r.lose(value)
+			continue
+		}
+		name, lenient := relation(value)
+		if lenient {
+			r.note("relation-misspelt", "the relation "+clip(value)+" is read as "+name, offset)
+		}
+		link.Rel = name
+		links = append(links, link)
+	}
+	return links
+}
+
+// lose records the relations of an unusable link, if the head section has it.
+func (r *elements) lose(rel string) {
+	if r.inHead {
+		r.doc.lose(rel)
+	}
+}
+
+// headLink reads a link of the head section: Atom's, or RSS's, whose text is the reference.
+func (r *documentReader) headLink(row *feedxml.Row) {
+	if _, ok := r.Attr("", "href"); !ok && row.Form == feedxml.URLForm {
+		rel, _ := r.Attr("", "rel")
+		r.doc.lose(rel)
+		r.setLinks(r.textLink(r.doc.Links))
+		return
+	}
+	r.inHead = true
+	r.setLinks(r.atomLink(r.doc.Links))
+	r.inHead = false
+}
+
+func (r *documentReader) setLinks(links Links) {
+	if r.doc.Links = links; len(links) > r.limits.headLinks {
+		r.doc.Links = links[:r.limits.headLinks]
+		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d links in the head section", r.limits.headLinks))
+	}
 }

@@ -1,5 +1,11 @@
 package feedhistory
 
+import (
+	"slices"
+
+	"github.com/feedhistory/feedhistory/internal/iri"
+)
+
 // Paged feeds, RFC 5005 §3: a series of pages whose contents may change while they
 // are read. A history of pages is never presented as whole (5005#4).
 
@@ -7,4 +13,25 @@ package feedhistory
 // (5005#5).
 func (d *Document) isPaged() bool {
 	return d.Links.has(relFirst, relLast) || d.says(relPrevious, relNext)
+}
+
+// isLast reports whether the caller wants no page beyond this one.
+func (w *walk) isLast(l *fetchResult) bool {
+	return w.kind == Paged && w.past.Last != nil && l.doc != nil && w.past.Last(l.doc)
+}
+
+// watchPages looks for entries that have moved from one page to the next. A page requested
+// before the newer one was answered may lack such an entry, and the newer one too. But the
+// first of them is then on two pages, so the pages after these are requested again.
+func (w *walk) watchPages(l *fetchResult) {
+	if w.kind != Paged {
+		return
+	}
+	isNewer := func(e *Entry) bool { return e.Time().After(w.newest) } // more posts have come than had been read
+	if l.doc == nil || w.loops.Shares(l.doc.facts()) || slices.ContainsFunc(l.doc.Entries, isNewer) {
+		w.ahead.Distrust()
+		return
+	}
+	last, _ := l.doc.Links.Rel(relLast)
+	w.ahead.EndAt(iri.WithoutFragment(last.Href))
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -400,26 +399,6 @@ func (r *documentReader) headElement(row *feedxml.Row) (known bool) {
 	return true
 }
 
-// headLink reads a link of the head section: Atom's, or RSS's, whose text is the reference.
-func (r *documentReader) headLink(row *feedxml.Row) {
-	if _, ok := r.Attr("", "href"); !ok && row.Form == feedxml.URLForm {
-		rel, _ := r.Attr("", "rel")
-		r.doc.lose(rel)
-		r.setLinks(r.textLink(r.doc.Links))
-		return
-	}
-	r.inHead = true
-	r.setLinks(r.atomLink(r.doc.Links))
-	r.inHead = false
-}
-
-func (r *documentReader) setLinks(links Links) {
-	if r.doc.Links = links; len(links) > r.limits.headLinks {
-		r.doc.Links = links[:r.limits.headLinks]
-		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d links in the head section", r.limits.headLinks))
-	}
-}
-
 // The limits on the parts kept of a head section, which every document of a republished
 // feed repeats.
 const (
@@ -579,92 +558,6 @@ func (r *documentReader) flag() {
 			r.doc.Complete = true
 		}
 	}
-}
-
-// tombstone reads at:deleted-entry (RFC 6721 §3).
-func (r *documentReader) tombstone() {
-	ref, _ := r.Attr("", "ref")
-	when, _ := r.Attr("", "when")
-	offset := r.Offset()
-	if ref = trim(ref); ref == "" || len(ref) > r.limits.id {
-		r.note("deleted-entry-without-ref", "at:deleted-entry does not say which entry was deleted", offset)
-		return
-	}
-	if len(r.doc.Deleted) >= r.limits.entries {
-		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d deleted entries", r.limits.entries))
-		return
-	}
-	r.doc.Deleted = append(r.doc.Deleted, Tombstone{Ref: ref, When: r.parseTime(when, offset)})
-}
-
-// A scheduleReader collects the head section's elements about polling.
-type scheduleReader struct {
-	ttl       time.Duration
-	period    time.Duration
-	frequency int
-}
-
-// scheduleElement reads the current element of the head section, which is about polling.
-func (r *documentReader) scheduleElement(name string) {
-	switch name {
-	case "ttl":
-		if n := count(r.PlainText()); n > 0 {
-			r.polls.ttl = min(time.Duration(n)*time.Minute, maxInterval)
-		}
-	case "skipHours":
-		r.skips("hour", func(text string) {
-			if n, err := strconv.Atoi(text); err == nil && n >= 0 && n <= 24 {
-				r.doc.Schedule.SkipHours |= 1 << (n % 24) // 24 is an old name of 0
-			}
-		})
-	case "skipDays":
-		r.skips("day", func(text string) {
-			for day := time.Sunday; day <= time.Saturday; day++ {
-				if strings.EqualFold(text, day.String()) {
-					r.doc.Schedule.SkipDays |= 1 << day
-				}
-			}
-		})
-	case "updatePeriod":
-		r.polls.period = periods[strings.ToLower(r.PlainText())]
-	case "updateFrequency":
-		r.polls.frequency = count(r.PlainText())
-	}
-	r.doc.Schedule.Every = r.polls.every()
-}
-
-var periods = map[string]time.Duration{
-	"hourly": time.Hour, "daily": 24 * time.Hour, "weekly": 7 * 24 * time.Hour,
-	"monthly": 30 * 24 * time.Hour, "yearly": 365 * 24 * time.Hour,
-}
-
-// every returns the longest of the intervals the feed asks for. A frequency says how
-// often it is updated in a period; the default period is a day.
-func (s scheduleReader) every() time.Duration {
-	period := s.period
-	if period == 0 && s.frequency > 0 {
-		period = periods["daily"]
-	}
-	return max(s.ttl, min(period/time.Duration(max(s.frequency, 1)), maxInterval))
-}
-
-// skips reads the children of skipHours or skipDays.
-func (r *documentReader) skips(name string, read func(text string)) {
-	for depth := r.Depth(); r.Child(depth); {
-		if r.Row().Name == name {
-			read(r.PlainText())
-		}
-	}
-}
-
-// count reads a number; anything else, and a negative number, counts as zero. The
-// largest result is about a million, so it fits in 32 bits.
-func count(text string) int {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return 0
-	}
-	return int(min(max(n, 0), 1<<20))
 }
 
 // Observe reads the text again for an observer. Only packages of this module can use it. It
