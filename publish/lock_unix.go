@@ -11,10 +11,10 @@ import (
 
 // lockFile takes the lock of a file. The file exists only while the lock is held or,
 // after a crash, until the next writer comes, so no site publishes it and nobody
-// commits it.
+// commits it. A link in its place is refused.
 func lockFile(path string) (unlock func() error, err error) {
 	for {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o666)
 		if err != nil {
 			return nil, err
 		}

@@ -90,8 +90,8 @@ func (d Dir) path(name string) string {
 }
 
 // Put implements Output. It writes the data to a temporary file, which gets the name
-// once the data is on the disk. The remains of a crash are overwritten when the same
-// name is put again.
+// once the data is on the disk. The remains of a crash are replaced when the same name is
+// put again.
 func (d Dir) Put(ctx context.Context, name string, data []byte) error {
 	if err := CheckName("put", name); err != nil {
 		return err
@@ -102,7 +102,13 @@ func (d Dir) Put(ctx context.Context, name string, data []byte) error {
 		return err
 	}
 	temp := filepath.Join(dir, "."+base+tempSuffix)
-	err := writeDurably(temp, data)
+	var err error
+	if info, there := os.Lstat(temp); there == nil && !info.IsDir() {
+		err = removeIfThere(temp)
+	}
+	if err == nil {
+		err = writeDurably(temp, data)
+	}
 	if err == nil {
 		err = os.Rename(temp, path)
 	}
@@ -115,10 +121,11 @@ func (d Dir) Put(ctx context.Context, name string, data []byte) error {
 // tempSuffix is the suffix of files being written.
 const tempSuffix = ".tmp"
 
-// writeDurably writes a file, and waits until it is on the disk. If it did not
-// wait, a crash after the rename could leave an empty file under the new name.
+// writeDurably writes a new file, and waits until it is on the disk. If it did not
+// wait, a crash after the rename could leave an empty file under the new name. It follows no
+// link: others may be able to write into a published directory.
 func writeDurably(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}

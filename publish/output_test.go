@@ -55,6 +55,33 @@ func TestDirPutAfterCrash(t *testing.T) {
 	require.Len(t, entries, 1)
 }
 
+// Nothing is written through a link that somebody has put where a temporary file, the
+// document or the lock belongs.
+func TestDirFollowsNoLink(t *testing.T) {
+	for _, name := range []string{".feed.atom.tmp", "feed.atom", ".lock"} {
+		precious := filepath.Join(t.TempDir(), "precious")
+		require.NoError(t, os.WriteFile(precious, []byte("mine"), 0o666))
+		d := Dir{Path: t.TempDir()}
+		if err := os.Symlink(precious, filepath.Join(d.Path, name)); err != nil {
+			t.Skip("this system makes no links: ", err)
+		}
+		unlock, err := d.Lock(t.Context())
+		if name == ".lock" {
+			require.Error(t, err, "a lock elsewhere is no lock here")
+		} else {
+			require.NoError(t, err)
+			require.NoError(t, d.Put(t.Context(), "feed.atom", []byte("whole")))
+			require.NoError(t, unlock())
+			info, err := os.Lstat(filepath.Join(d.Path, "feed.atom"))
+			require.NoError(t, err)
+			require.True(t, info.Mode().IsRegular(), name)
+		}
+		data, err := os.ReadFile(precious)
+		require.NoError(t, err)
+		require.Equal(t, "mine", string(data), name)
+	}
+}
+
 // However many try at the same time, one gets the lock, and in the end its file
 // is gone.
 func TestDirLockIsOnes(t *testing.T) {
