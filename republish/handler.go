@@ -618,9 +618,10 @@ func removeAll(ctx context.Context, out publish.Output, dir string) (n int, err 
 }
 
 // Prepare brings the published documents of a feed up to date, so that no reader has to
-// wait for them: the archived feed in the formats somebody has asked for. If the feed has
-// at least some number of entries, its index.atom takes long to make, and Prepare makes it
-// before anybody asks. While the feed is being polled, Prepare does nothing.
+// wait for them: the archived feed in the formats somebody has asked for. The documents of a
+// feed with at least the large number of entries take long to make, and Prepare makes
+// index.atom and index.rss before anybody asks. While the feed is being polled, Prepare does
+// nothing.
 func (h *Handler) Prepare(ctx context.Context, url string, large int64) error {
 	if err := h.ready(); err != nil {
 		return err
@@ -634,8 +635,7 @@ func (h *Handler) Prepare(ctx context.Context, url string, large int64) error {
 		return err
 	}
 	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
-		first := format == feedhistory.Atom && feed.Entries >= large
-		if first || h.isPublished(name, format) {
+		if feed.Entries >= large || h.isPublished(name, format) {
 			err = errors.Join(err, h.update(ctx, feed, name, format, 0))
 		}
 	}

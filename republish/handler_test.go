@@ -522,6 +522,31 @@ func TestLongInTheMaking(t *testing.T) {
 	}
 }
 
+// A large feed is prepared in both formats, a small one in those somebody has asked for.
+func TestPrepare(t *testing.T) {
+	store, put := damagedStore(t, 0)
+	put(0, soundEntry(0))
+	out := &publish.MemoryOutput{}
+	h := &Handler{Store: store, Output: out}
+	published := func() (names []string) {
+		for _, name := range out.Names() {
+			if base := path.Base(name); base == "index.atom" || base == "index.rss" {
+				names = append(names, base)
+			}
+		}
+		return names
+	}
+	require.NoError(t, h.Prepare(t.Context(), damagedURL, 1)) // this Store counts no entries
+	require.Empty(t, published())
+	status, _, _ := answer(h, getRequest(t.Context(), "/feeds/"+Name(damagedURL)+"/index.rss"))
+	require.Equal(t, http.StatusOK, status)
+	put(1, soundEntry(1))
+	require.NoError(t, h.Prepare(t.Context(), damagedURL, 1))
+	require.Equal(t, []string{"index.rss"}, published())
+	require.NoError(t, h.Prepare(t.Context(), damagedURL, 0))
+	require.Equal(t, []string{"index.atom", "index.rss"}, published())
+}
+
 // What is forgotten is gone from the Output, at every Base and under both names, and is
 // published again when somebody requests it. Other feeds stay.
 func TestForget(t *testing.T) {
