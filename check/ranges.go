@@ -216,7 +216,11 @@ func (w *rangeWalker) items(a *rangeAnswer) {
 		a.items = append(a.items, rangeItem{id, deleted, at.UTC()})
 	}
 	for _, e := range a.doc.Entries {
-		read(e.ID, false, feedtime.First(feedtime.Edited(e.XML()), e.Updated))
+		at, is := feedtime.StampOf(e.XML())
+		if !is {
+			at = e.Updated
+		}
+		read(e.ID, false, at)
 	}
 	for _, t := range a.doc.Deleted {
 		read(t.Ref, true, t.When)

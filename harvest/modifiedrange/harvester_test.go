@@ -57,6 +57,19 @@ func TestStampEdited(t *testing.T) {
 	assert.Equal(t, []string{"/", "/2026-02-01T00:00:00.001Z"}, asked.All())
 }
 
+// A stamp that cannot be read is an error, and no reason to take another one.
+func TestStampUnreadable(t *testing.T) {
+	first := fmt.Sprintf(editedFeed, `<app:edited>in August</app:edited>`)
+	handler, _ := answers(200, first, "")
+	sync := (&wire{handler: handler}).client().Harvest(t.Context(), Mark{})
+	h, err := feedhistory.Merge(sync.Documents())
+	require.NoError(t, err)
+	require.Len(t, h.Gaps, 1)
+	require.ErrorIs(t, h.Gaps[0], harvest.ErrStamp)
+	_, whole := sync.Mark()
+	require.False(t, whole)
+}
+
 // The stamp is of the same kind throughout a harvest.
 func TestStampChanges(t *testing.T) {
 	first := fmt.Sprintf(editedFeed, `<app:edited>2026-02-01T00:00:00Z</app:edited>`)

@@ -30,6 +30,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -213,42 +214,53 @@ func parseParam(s string) (time.Time, error) {
 }
 
 // A stampKind says which element has the time when an item was last modified.
-// It is the same throughout a harvest (modified-range#6).
-type stampKind uint8
+// It is the same throughout a harvest (modified-range#6): zero while no item has been seen,
+// one of feedtime.Stamps, counted from 1, or else stampUpdated.
+type stampKind int
 
 const (
-	stampUnknown stampKind = iota // no item has been seen yet
-	stampEdited                   // app:edited
-	stampUpdated                  // modified of Atom 0.3, else atom:updated
+	stampUnknown stampKind = 0
+	stampUpdated stampKind = -1
 )
 
-// of returns the stamp of this kind of an entry; the zero time if it has none.
+// of returns the stamp of this kind of an entry; the zero time if it has none, or one that
+// cannot be read.
 func (k stampKind) of(e *feedhistory.Entry) time.Time {
-	if k == stampEdited {
-		return feedtime.Edited(e.XML())
+	if k <= 0 {
+		return e.Updated
 	}
-	return e.Updated
+	t, _ := feedtime.Stamps()[k-1].Of(e.XML())
+	return t
 }
 
-// choose returns the kind of stamp common to all entries.
+// choose returns the kind of stamp common to all entries. One that cannot be read is there,
+// so the harvest does not fall back to another.
 func choose(entries []*feedhistory.Entry) stampKind {
 	if len(entries) == 0 {
 		return stampUnknown
 	}
-	for _, e := range entries {
-		if feedtime.Edited(e.XML()).IsZero() {
-			return stampUpdated
+	for i, stamp := range feedtime.Stamps() {
+		lacks := func(e *feedhistory.Entry) bool {
+			_, has := stamp.Of(e.XML())
+			return !has
+		}
+		if !slices.ContainsFunc(entries, lacks) {
+			return stampKind(i + 1)
 		}
 	}
-	return stampEdited
+	return stampUpdated
 }
 
-// StampOf returns the stamp of an entry by itself; zero if it has none (modified-range#6).
+// StampOf returns the stamp of an entry by itself; zero if it has none, or one that cannot
+// be read (modified-range#6).
 func StampOf(e *feedhistory.Entry) time.Time {
 	if e == nil {
 		return time.Time{}
 	}
-	return feedtime.First(feedtime.Edited(e.XML()), e.Updated)
+	if t, is := feedtime.StampOf(e.XML()); is {
+		return t
+	}
+	return e.Updated
 }
 
 // unitOf returns the smallest unit in which a stamp seems to be written: a
