@@ -2,11 +2,13 @@ package feedhistory
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
@@ -167,6 +169,15 @@ func known(rel string) bool {
 		return true
 	}
 	return false
+}
+
+// HeaderLinks returns the links of a response's Link header fields (RFC 8288) that this
+// package knows, with their relations by their registered names and their targets resolved
+// against base, the response's URL. It leaves out links of another context, by their
+// anchor, those longer than 8 KiB, and all beyond the first thousand.
+func HeaderLinks(header http.Header, base string) Links {
+	links, _ := headerLinks(header.Values("Link"), base, fetch.MaxURL)
+	return links
 }
 
 // maxHeaderLinks is the maximum number of links from a response's header.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/harvest"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 const (
@@ -137,7 +138,8 @@ func (w *pageWalker) timeForm(page *harvest.Page, what, stamp string) {
 // links checks the links of a page, and those between it and the newer page.
 func (w *pageWalker) links(page *harvest.Page) {
 	for _, line := range page.Header.Values(harvest.FieldLink) {
-		if !strings.HasPrefix(strings.TrimSpace(line), "<") || len(harvest.Links(http.Header{harvest.FieldLink: {line}})) > 1 {
+		_, params, rest := iri.CutLink(line)
+		if !strings.HasPrefix(strings.TrimSpace(line), "<") || len(strings.Fields(params["rel"])) > 1 || strings.Contains(rest, "<") {
 			w.raise("dr-link-form", page.URL, "Link is %q", clip(line))
 		}
 	}

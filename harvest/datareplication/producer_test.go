@@ -28,10 +28,10 @@ func crawl(t require.TestingT, out *memory, since time.Time) {
 		require.Equal(t, http.StatusOK, resp.StatusCode)
 		modified, err := http.ParseTime(resp.Header.Get("Last-Modified"))
 		require.NoError(t, err)
-		links := wire.Links(resp.Header)
+		links := wire.Links(resp.Header, base+name)
 		if newer = !modified.Before(since); newer {
-			require.NotEmpty(t, links["prev"], "no page is strictly older than %v", since)
-			name = strings.TrimPrefix(links["prev"], base)
+			require.NotEmpty(t, links["previous"], "no page is strictly older than %v", since)
+			name = strings.TrimPrefix(links["previous"], base)
 		} else {
 			name = strings.TrimPrefix(links["next"], base)
 		}

@@ -62,11 +62,9 @@ func Open(ctx context.Context, f *feedhistory.Client, method, address string) (*
 		Requested: address, URL: resp.Request.URL.String(), Status: resp.StatusCode, Header: resp.Header, body: resp.Body, cancel: cancel,
 	}
 	p.Modified, _ = ParseTime(resp.Header.Get(FieldModified))
-	links := Links(resp.Header)
-	for rel, at := range map[string]*string{"self": &p.Self, "prev": &p.Prev, "next": &p.Next} {
-		if target, ok := links[rel]; ok { // a fragment does not identify a page
-			*at = iri.WithoutFragment(iri.Resolve(p.URL, target))
-		}
+	links := Links(resp.Header, p.URL)
+	for rel, at := range map[string]*string{"self": &p.Self, "previous": &p.Prev, "next": &p.Next} {
+		*at = iri.WithoutFragment(links[rel]) // a fragment does not identify a page
 	}
 	return p, nil
 }
@@ -186,25 +184,26 @@ func lenientValue(s string) (value, rest string) {
 	return strings.Trim(value, " \t\"“”"), rest
 }
 
-// Links returns the targets of the links in a header by relation, the first one
-// of each. A line may have several links, a relation may be a list, and a
-// target may lack its angle brackets.
-func Links(h http.Header) map[string]string {
+// Links returns the targets of the links in a page's header by relation, the first one of
+// each, as the feed reader reads them (feedhistory.HeaderLinks). A target may lack its angle
+// brackets.
+func Links(h http.Header, base string) map[string]string {
 	const most = 1000
-	links := map[string]string{}
-	n := 0
+	var fields []string
 	for _, line := range h.Values(FieldLink) {
-		for ; n < most; n++ {
-			var target string
-			var params map[string]string
-			if target, params, line = iri.CutLink(bracketed(line)); params == nil {
+		for len(fields) < most {
+			line = bracketed(line)
+			_, params, rest := iri.CutLink(line)
+			if params == nil {
 				break
 			}
-			for rel := range strings.FieldsSeq(params["rel"]) {
-				if _, again := links[rel]; !again {
-					links[rel] = strings.TrimSpace(target)
-				}
-			}
+			fields, line = append(fields, line[:len(line)-len(rest)]), rest
+		}
+	}
+	links := map[string]string{}
+	for _, link := range feedhistory.HeaderLinks(http.Header{FieldLink: fields}, base) {
+		if _, again := links[link.Rel]; !again {
+			links[link.Rel] = link.Href
 		}
 	}
 	return links

@@ -52,17 +52,27 @@ func TestBoundary(t *testing.T) {
 	}
 }
 
+// Links are read as in feeds: relations in any case, by their registered names and as URIs
+// (RFC 8288 §2.1.1), and none of another context (§3.2).
 func TestLinks(t *testing.T) {
+	const page = "https://example.org/feed"
 	for _, test := range []struct {
 		lines []string
 		want  map[string]string
 	}{
 		{[]string{"https://example.com/feed/hash;rel=self"}, map[string]string{"self": "https://example.com/feed/hash"}},
-		{[]string{"<1>; rel=self", "<2>; rel=prev", "<3>; rel=prev"}, map[string]string{"self": "1", "prev": "2"}},
-		{[]string{`<1>; rel="self up", 2;rel=prev,<3;4,5>;title=", <x>;";rel=next`}, map[string]string{"self": "1", "up": "1", "prev": "2", "next": "3;4,5"}},
-		{[]string{"<1>; rel=Prev", "", ";", "nothing", "<2", "<3>", "; rel=self"}, map[string]string{"Prev": "1", "self": ""}},
+		{[]string{"<1>; rel=self", "<2>; rel=prev", "<3>; rel=prev"}, map[string]string{"self": "https://example.org/1", "previous": "https://example.org/2"}},
+		{
+			[]string{`<1>; rel="self up", 2;rel=prev,<3;4,5>;title=", <x>;";rel=next`},
+			map[string]string{"self": "https://example.org/1", "previous": "https://example.org/2", "next": "https://example.org/3;4,5"},
+		},
+		{[]string{"<1>; rel=Prev", "", ";", "nothing", "<2", "<3>", "; rel=self"}, map[string]string{"previous": "https://example.org/1", "self": page}},
+		{[]string{"<1>; rel=PREV", "<2>; rel=NEXT"}, map[string]string{"previous": "https://example.org/1", "next": "https://example.org/2"}},
+		{[]string{`<1>; rel="http://www.iana.org/assignments/relation/previous"`}, map[string]string{"previous": "https://example.org/1"}},
+		{[]string{`<1>; rel=prev; anchor="https://example.org/album"`, "<2>; rel=prev"}, map[string]string{"previous": "https://example.org/2"}},
+		{[]string{`<1>; rel=prev; anchor="#top"`}, map[string]string{"previous": "https://example.org/1"}},
 	} {
-		require.Equal(t, test.want, Links(http.Header{"Link": test.lines}), "%q", test.lines)
+		require.Equal(t, test.want, Links(http.Header{"Link": test.lines}, page), "%q", test.lines)
 	}
 }
 
@@ -172,11 +182,11 @@ func FuzzHeader(f *testing.F) {
 			require.NotEmpty(t, b)
 			require.NotContains(t, b, "\n")
 		}
-		for rel, target := range Links(map[string][]string{FieldLink: {link}}) {
+		for rel, target := range Links(map[string][]string{FieldLink: {link}}, "https://example.org/") {
 			if strings.ContainsAny(rel+target, "<>\"\\,; \t") {
 				continue
 			}
-			again := Links(map[string][]string{FieldLink: {"<" + target + ">; rel=" + rel}})
+			again := Links(map[string][]string{FieldLink: {"<" + target + ">; rel=" + rel}}, "https://example.org/")
 			require.Equal(t, map[string]string{rel: target}, again)
 		}
 		if at, err := ParseTime(stamp); err == nil {
