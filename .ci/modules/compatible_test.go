@@ -13,54 +13,70 @@ import (
 )
 
 // The modules of an earlier commit compile with today's root, and today's with the
-// root of then: no module needs more of another than its public packages promise. The
-// file compatible names the commit or tag; it changes when a promise does.
+// root of then: no module needs more of another than its public packages promise.
 func TestCompatible(t *testing.T) {
-	root, err := filepath.Abs("../..")
-	require.NoError(t, err)
-	text, err := os.ReadFile("../compatible")
-	require.NoError(t, err)
-	then := strings.TrimSpace(string(text))
-	if exec.Command("git", "-C", root, "cat-file", "-e", then+"^{commit}").Run() != nil {
-		t.Skipf("this checkout does not have the commit %s", then)
-	}
-	trees := map[string]string{"then": extract(t, root, then), "now": root}
-	for _, of := range [][2]string{{"then", "now"}, {"now", "then"}} {
-		t.Run(fmt.Sprintf("modules of %s, root of %s", of[0], of[1]), func(t *testing.T) {
+	root, then := trees(t)
+	for name, of := range map[string][2]string{"then's modules, today's root": {then, root}, "today's modules, then's root": {root, then}} {
+		t.Run(name, func(t *testing.T) {
 			work := filepath.Join(t.TempDir(), "go.work")
 			var b strings.Builder
 			b.WriteString("go 1.26.0\n")
 			for _, m := range All {
-				dir := filepath.Join(trees[of[0]], m)
+				dir := filepath.Join(of[0], m)
 				if m == "" {
-					dir = trees[of[1]]
+					dir = of[1]
 				}
 				fmt.Fprintf(&b, "use %s\nreplace %s => %[1]s\n", dir, strings.TrimSuffix(Path+"/"+m, "/")+" "+version(t, root))
 			}
 			require.NoError(t, os.WriteFile(work, []byte(b.String()), 0o644))
 			for _, m := range All[1:] {
-				cmd := exec.Command("go", "build", "./...")
-				cmd.Dir = filepath.Join(trees[of[0]], m)
-				cmd.Env = append(os.Environ(), "GOWORK="+work, "GOFLAGS=-buildvcs=false -trimpath")
-				out, err := cmd.CombinedOutput()
-				require.NoError(t, err, "%s:\n%s", m, out)
+				command(t, filepath.Join(of[0], m), work, "go", "build", "./...")
 			}
 		})
 	}
 }
 
-// extract returns a folder with the files of a commit.
-func extract(t *testing.T, root, commit string) string {
+// No exported name is gone or has changed incompatibly since that commit, by apidiff. It
+// prints the new names, too.
+func TestNames(t *testing.T) {
+	root, then := trees(t)
 	dir := t.TempDir()
-	archive := filepath.Join(dir, "tree.tar")
-	for _, args := range [][]string{
-		{"git", "-C", root, "archive", "-o", archive, commit},
-		{"tar", "-xf", archive, "-C", dir},
-	} {
-		out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
-		require.NoError(t, err, "%s", out)
+	apidiff, was, is := filepath.Join(dir, "apidiff"), filepath.Join(dir, "was"), filepath.Join(dir, "is")
+	command(t, "..", "off", "go", "build", "-o", apidiff, "golang.org/x/exp/cmd/apidiff")
+	command(t, then, filepath.Join(then, "go.work"), apidiff, "-m", "-w", was, Path)
+	command(t, root, filepath.Join(root, "go.work"), apidiff, "-m", "-w", is, Path)
+	t.Log(command(t, dir, "off", apidiff, "-m", was, is))
+	require.Empty(t, command(t, dir, "off", apidiff, "-m", "-incompatible", was, is), "docs/CONTRIBUTING.md says when .ci/compatible moves on")
+}
+
+// trees returns the folder of this checkout, and one with the files of the commit or tag that
+// the file compatible names. It moves on when a promise changes.
+func trees(t *testing.T) (root, then string) {
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	text, err := os.ReadFile("../compatible")
+	require.NoError(t, err)
+	commit := strings.TrimSpace(string(text))
+	if exec.Command("git", "-C", root, "cat-file", "-e", commit+"^{commit}").Run() != nil {
+		t.Skipf("this checkout does not have the commit %s", commit)
 	}
-	return dir
+	then = t.TempDir()
+	archive := filepath.Join(t.TempDir(), "tree.tar")
+	command(t, root, "", "git", "archive", "-o", archive, commit)
+	command(t, then, "", "tar", "-xf", archive)
+	return root, then
+}
+
+// command runs a command in a folder and a workspace, and returns its output.
+func command(t *testing.T, dir, work, name string, args ...string) string {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK="+work, "GOFLAGS=-buildvcs=false -trimpath")
+	var errors strings.Builder
+	cmd.Stderr = &errors
+	out, err := cmd.Output()
+	require.NoError(t, err, "%s in %s:\n%s%s", name, dir, out, &errors)
+	return string(out)
 }
 
 // version returns the version by which the modules require each other.

@@ -6,15 +6,20 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
 	"iter"
 	"log/slog"
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +38,6 @@ import (
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
-	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 	"github.com/feedhistory/feedhistory/publish"
@@ -205,9 +209,6 @@ var unset = map[string]string{
 	"republish.Plan": "a result", "republish.Preview": "a result", "republish.Slice": "a result",
 }
 
-// numberField finds the exported numbers in the listings of .ci/api.
-var numberField = regexp.MustCompile(`(?m)^([a-z0-9/]+): type ([A-Z]\w*) struct, ([A-Z]\w*) \*?(?:u?int(?:8|16|32|64)?|float64|time\.Duration)$`)
-
 // Zero is the default of each number, a negative one is an error that names it unless its
 // field says otherwise, and the largest one is no error. No exported number is left out.
 func TestNumbersOfAllPackages(t *testing.T) {
@@ -232,21 +233,60 @@ func TestNumbersOfAllPackages(t *testing.T) {
 		}
 		visit("", reflect.ValueOf(s.value).Elem())
 	}
-	listed := 0
-	for _, file := range feedtest.Glob(t, "../../.ci/api/listings/*.txt") {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		for _, m := range numberField.FindAllStringSubmatch(string(text), -1) {
-			listed++
-			of := m[1] + "." + m[2]
-			if strings.HasSuffix(of, "Error") { // a result
-				continue
-			}
-			assert.NotEmpty(t, cmp.Or(unset[of], unset[of+"."+m[3]], map[bool]string{true: "tested"}[tested[of+"."+m[3]]]),
-				"%s.%s is a number: test its meaning in numberedSettings, or say in unset why it has none", of, m[3])
+	numbers := numberFields(t)
+	require.Greater(t, len(numbers), 100)
+	for _, field := range numbers {
+		of := field[:strings.LastIndexByte(field, '.')]
+		if strings.HasSuffix(of, "Error") { // a result
+			continue
 		}
+		assert.NotEmpty(t, cmp.Or(unset[of], unset[field], map[bool]string{true: "tested"}[tested[field]]),
+			"%s is a number: test its meaning in numberedSettings, or say in unset why it has none", field)
 	}
-	require.Greater(t, listed, 100)
+}
+
+// numberFields returns the exported numbers of all structs that programs can import, as
+// package.Type.Field.
+func numberFields(t *testing.T) (fields []string) {
+	const root = "../.."
+	number := regexp.MustCompile(`^\*?(u?int(8|16|32|64)?|float64|time\.Duration)$`)
+	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		private := slices.Contains([]string{"internal", "testdata", "examples", "cmd", "node_modules"}, d.Name()) || strings.HasPrefix(d.Name(), ".")
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && private:
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil || file.Name.Name == "main" {
+			return err
+		}
+		pkg, err := filepath.Rel(root, filepath.Dir(path))
+		if pkg == "." {
+			pkg = "feedhistory"
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok || !spec.Name.IsExported() {
+				return true
+			}
+			if s, ok := spec.Type.(*ast.StructType); ok {
+				for _, f := range s.Fields.List {
+					for _, name := range f.Names {
+						if name.IsExported() && number.MatchString(types.ExprString(f.Type)) {
+							fields = append(fields, filepath.ToSlash(pkg)+"."+spec.Name.Name+"."+name.Name)
+						}
+					}
+				}
+			}
+			return true
+		})
+		return err
+	}))
+	return fields
 }
 
 // tryNumber tries a negative number, and a large one.
