@@ -197,7 +197,7 @@ func (b *growingBlog) RoundTrip(r *http.Request) (*http.Response, error) {
 // Pages that are requested before they are linked lose no entry, whenever posts come. Otherwise a
 // post that moves to the next page between the two requests would be on neither.
 func TestGuessingOfMovingPages(t *testing.T) {
-	for seed := range uint64(*movingPages) {
+	for seed := range feedtest.Seeds(*movingPages) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 36))
 			b := &growingBlog{random: random, size: 1 + random.IntN(5), most: random.IntN(6), last: random.IntN(3) == 0}
@@ -215,7 +215,7 @@ func TestGuessingOfMovingPages(t *testing.T) {
 	}
 }
 
-var movingPages = flag.Int("moving-pages", 300, "the number of feeds that grow while they are read")
+var movingPages = flag.Int("moving-pages", feedtest.Count(300), "the number of feeds that grow while they are read")
 
 // A host that asks for patience is not guessed at, nor is one with a pace, and a budget holds.
 func TestGuessingIsPatient(t *testing.T) {

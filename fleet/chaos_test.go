@@ -63,7 +63,7 @@ func TestChaos(t *testing.T) {
 		s.mood.set(0.03)
 		w.sites = append(w.sites, s)
 	}
-	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	random := feedtest.Random(0)
 	w.publish(t, db, d.feeds-1, 30)
 	endPublishing := w.goOn(random.Uint64())
 	var workers []*process

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(feedtest.Leaks(pgtest.Main(m, &server)))
+	os.Exit(feedtest.Run(func() int { return pgtest.Main(m, &server) }))
 }
 
 // open opens a database.

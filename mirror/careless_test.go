@@ -2,7 +2,6 @@ package mirror_test
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -64,8 +63,6 @@ type carelessArchive struct {
 	older      string    // the old address in this link; "" if it is up to date
 	led        time.Time // when links began to lead here by a change of redirects; zero if they always have
 }
-
-var from = flag.Int("from", 0, "the first schedule")
 
 // newCareless draws faults that came later from sources of their own, so the schedules of
 // TestCarelessAgain stay.
@@ -332,10 +329,7 @@ func (p *careless) published(checked time.Time) (ids []string) {
 // archives; and no poll needs more requests than there are documents.
 func TestCarelessPublisher(t *testing.T) {
 	wholes := 0
-	for seed := range uint64(feedtest.Scaled(*schedules, *schedules/5)) {
-		if seed < uint64(*from) {
-			continue
-		}
+	for seed := range feedtest.Seeds(*schedules) {
 		synctest.Test(t, func(t *testing.T) { wholes += testCareless(t, seed) })
 	}
 	require.Positive(t, wholes)

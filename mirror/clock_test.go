@@ -15,14 +15,14 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-var clocks = flag.Int("clocks", 100, "the number of schedules TestWrongClocks draws")
+var clocks = flag.Int("clocks", feedtest.Count(100), "the number of schedules TestWrongClocks draws")
 
 // The clock of the machine is wrong by a second up to a year, and is set again before each
 // poll. Nothing is lost: once it is right, polls when they are due make the mirror equal to
 // the feed, and no wait lasts for a year.
 func TestWrongClocks(t *testing.T) {
 	errors := []time.Duration{0, time.Second, 30 * time.Minute, 36 * time.Hour, 400 * 24 * time.Hour}
-	for seed := range uint64(feedtest.Scaled(*clocks, *clocks/5)) {
+	for seed := range feedtest.Seeds(*clocks) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 2))
 			s := &schedule{t, newRoads(feedtest.NewModel("/feed", seed), random), random, mirror.NewMemory(), []string{fmt.Sprint("seed ", seed)}}

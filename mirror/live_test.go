@@ -18,7 +18,7 @@ import (
 // Processed from the same store. It has everything in the end, however often it
 // dies.
 func TestProcessedLive(t *testing.T) {
-	for seed := range uint64(*schedules / 5) {
+	for seed := range feedtest.Seeds(*schedules / 5) {
 		model, random := feedtest.NewModel("/feed", seed), rand.New(rand.NewPCG(seed, 2))
 		ids, processed, pending := map[string]bool{}, map[string]bool{}, map[string]bool{}
 		client := newMirror(nil, model).Client

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { feedtest.Main(m) }
 
 const modelURL = "http://model.example/feed"
 
-var schedules = flag.Int("schedules", 1000, "the number of schedules to test the model with")
+var schedules = flag.Int("schedules", feedtest.Count(1000), "the number of schedules to test the model with")
 
 // newMirror returns a mirror whose requests go to a handler directly, in an order that
 // tests can tell.
@@ -66,10 +66,7 @@ func held(t testing.TB, store mirror.Store, url string) map[string]string {
 // schedule, a few polls when they are due make the mirror equal to what is
 // published, without polling a feed by name.
 func TestModel(t *testing.T) {
-	for seed := range uint64(feedtest.Scaled(*schedules, *schedules/5)) {
-		if seed < uint64(*from) {
-			continue
-		}
+	for seed := range feedtest.Seeds(*schedules) {
 		synctest.Test(t, func(t *testing.T) { testSchedule(t, seed) })
 	}
 }

@@ -124,12 +124,12 @@ func testWalkOfFixture(t *testing.T, text string) {
 	}
 }
 
-var walkSchedules = flag.Int("walk-schedules", 200, "the number of schedules to test Walk with")
+var walkSchedules = flag.Int("walk-schedules", feedtest.Count(200), "the number of schedules to test Walk with")
 
 // However often walks are interrupted, cannot be stored or fail, a few more make the table
 // equal to what is published.
 func TestWalkInterrupted(t *testing.T) {
-	for seed := range uint64(*walkSchedules) {
+	for seed := range feedtest.Seeds(*walkSchedules) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 7))
 			model, own := feedtest.NewModel("/feed", seed), &rows{titles: map[string]string{}}

@@ -25,7 +25,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-var kills = flag.Int("kills", 15, "how often TestKill kills a publishing process")
+var kills = flag.Int("kills", feedtest.Count(15), "how often TestKill kills a publishing process")
 
 // victim is the variable that makes the test binary a publishing process; its
 // value is the directory.
@@ -45,9 +45,9 @@ func TestMain(m *testing.M) {
 // publishForever appends, deletes and erases, and writes a word to w before and
 // after each call.
 func publishForever(dir string, w io.Writer) error {
-	p := &Publisher{Output: Dir{Path: dir}, Base: base, Recent: -1}
+	p, random := &Publisher{Output: Dir{Path: dir}, Base: base, Recent: -1}, feedtest.Random(0)
 	for {
-		p.Split = compose.Split{Size: 1 + rand.IntN(5)}
+		p.Split = compose.Split{Size: 1 + random.IntN(5)}
 		now := time.Now()
 		id := strconv.FormatInt(now.UnixNano(), 36)
 		draft := compose.Draft{ID: id, Updated: now, Title: feedhistory.Text{Body: id}}
@@ -66,7 +66,7 @@ func publishForever(dir string, w io.Writer) error {
 			{"erase", func() error { return p.Erase(context.Background(), id) }},
 		}
 		for i, s := range steps {
-			if i > 0 && rand.IntN(8) > 0 {
+			if i > 0 && random.IntN(8) > 0 {
 				break
 			}
 			fmt.Fprintln(w, s.verb, id)
@@ -85,8 +85,9 @@ func TestKill(t *testing.T) {
 	feedtest.Long(t)
 	dir := t.TempDir()
 	states := map[string]string{} // by id, the last verb that was acknowledged
+	random := feedtest.Random(0)
 	for kill := range *kills {
-		begun := publishUntilKilled(t, dir, states)
+		begun := publishUntilKilled(t, random, dir, states)
 		d := Dir{Path: dir}
 		p := &Publisher{Output: d, Base: base}
 		checkChain(t, d, p)
@@ -129,15 +130,15 @@ func doubt(states, begun map[string]string) {
 // publishUntilKilled runs a publishing process for a while after it has begun. It returns the
 // calls that were begun but not acknowledged, and adds those that were to
 // states.
-func publishUntilKilled(t *testing.T, dir string, states map[string]string) (begun map[string]string) {
+func publishUntilKilled(t *testing.T, random *rand.Rand, dir string, states map[string]string) (begun map[string]string) {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), victim+"="+dir)
+	cmd.Env = append(os.Environ(), victim+"="+dir, fmt.Sprint("RAPID_SEED=", random.Uint64()))
 	cmd.Stderr = os.Stderr
 	pipe, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	begin := sync.OnceFunc(func() {
-		time.AfterFunc(time.Duration(rand.IntN(150))*time.Millisecond, func() { _ = cmd.Process.Kill() })
+		time.AfterFunc(time.Duration(random.IntN(150))*time.Millisecond, func() { _ = cmd.Process.Kill() })
 	})
 	begun = map[string]string{}
 	for lines := bufio.NewScanner(pipe); lines.Scan(); {

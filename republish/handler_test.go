@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,7 +12,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -35,19 +33,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-var long = flag.Bool("long", false, "run random tests four times as often")
-
-// Random tests run a quarter as often as rapid's default, unless there is -long,
-// -rapid.checks or RAPID_CHECKS.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	given := *long || os.Getenv("RAPID_CHECKS") != ""
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
-	if !given {
-		_ = flag.Set("rapid.checks", "25") // the flag exists
-	}
-	feedtest.Main(m)
-}
+func TestMain(m *testing.M) { feedtest.Main(m) }
 
 // A world is a website with feeds, a mirror of them, and a Handler.
 type world struct {

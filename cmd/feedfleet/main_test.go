@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 // checked are tests that leave no goroutines behind.
 type checked struct{ *testing.M }
 
-func (c checked) Run() int { return feedtest.Leaks(c.M.Run()) }
+func (c checked) Run() int { return feedtest.Run(c.M.Run) }
 
 // The scripts, each with a database of its own.
 func TestScripts(t *testing.T) {

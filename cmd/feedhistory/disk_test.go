@@ -89,7 +89,7 @@ func TestReadOnlyFileSystem(t *testing.T) {
 	}
 }
 
-var faults = flag.Int("faults", 1, "how many system calls TestFaults lets fail, of each kind of fault")
+var faults = flag.Int("faults", feedtest.Count(1), "how many system calls TestFaults lets fail, of each kind of fault")
 
 // Whichever call to the disk fails, and with it all later ones: the message says what
 // happened, the stored entries stay, and the next run completes the mirror. The kernel's

@@ -54,14 +54,16 @@ func TestMain(m *testing.M) {
 type checked struct{ *testing.M }
 
 func (c checked) Run() int {
-	status := c.M.Run()
-	if stopPostgres != nil {
-		if err := stopPostgres(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			status = max(status, 1)
+	return feedtest.Run(func() int {
+		status := c.M.Run()
+		if stopPostgres != nil {
+			if err := stopPostgres(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				status = max(status, 1)
+			}
 		}
-	}
-	return feedtest.Leaks(status)
+		return status
+	})
 }
 
 func TestScripts(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -25,12 +24,13 @@ import (
 	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
 var (
 	harvested     = flag.Int("harvested", 3000, "the number of records to harvest")
-	harvestKills  = flag.Int("harvest-kills", 2, "how often a harvest is killed")
+	harvestKills  = flag.Int("harvest-kills", feedtest.Count(2), "how often a harvest is killed")
 	harvestPage   = flag.Int("harvest-page", 0, "the number of records in a document of atom-pmh; zero means its default")
 	harvestBy     = flag.String("harvest-by", "", "the only protocol to harvest by")
 	harvestMemory = flag.Int64("harvest-memory", 0, "the most MB a harvest may take")
@@ -105,10 +105,11 @@ func testMillions(t *testing.T, protocol string, handler func(base string) http.
 		return
 	}
 	killed := filepath.Join(t.TempDir(), "killed.db")
+	random := feedtest.Random(0)
 	kills, finished := 0, false
 	limit := 2 * took / time.Duration(*harvestKills+1) // the average lets all kills come before the end
 	for kills < *harvestKills && !finished {
-		if finished, _, _ = run(killed, time.Duration(rand.Int64N(int64(limit)+1))); !finished {
+		if finished, _, _ = run(killed, time.Duration(random.Int64N(int64(limit)+1))); !finished {
 			kills++
 		}
 		_, again := countRequests(&mu, asked)

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -14,8 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
 )
+
+func TestMain(m *testing.M) { feedtest.Main(m) }
 
 // A site serves what is published in a directory.
 func site(t *testing.T, dir string) (p *publish.Publisher, base string) {
@@ -113,11 +115,12 @@ func TestKilled(t *testing.T) {
 	}
 	dir := t.TempDir()
 	p, base := site(t, dir)
-	for range 5 {
+	random := feedtest.Random(0)
+	for range feedtest.Count(40) {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestKilled$")
 		cmd.Env = append(os.Environ(), "PUBLISHER_DIRECTORY="+dir, "PUBLISHER_BASE="+base)
 		require.NoError(t, cmd.Start())
-		time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond)
+		time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}

@@ -520,7 +520,7 @@ func TestCutters(t *testing.T) {
 		"any": func(a, b version) int { return strings.Compare(scrambled(a.id), scrambled(b.id)) },
 	}
 	for name, order := range orders {
-		for seed := range uint64(30) {
+		for seed := range feedtest.Seeds(feedtest.Count(30)) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			var sizes []int
 			for range 1 + random.IntN(25) {
@@ -686,11 +686,7 @@ func (k *killed) take(doc *feedhistory.Document, h *Harvest) {
 func TestKilled(t *testing.T) {
 	latest := func(a, b version) int { return b.at.Compare(a.at) }
 	oldest := func(a, b version) int { return a.at.Compare(b.at) }
-	seeds := uint64(15)
-	if testing.Short() {
-		seeds = 5
-	}
-	for seed := range seeds {
+	for seed := range feedtest.Seeds(feedtest.Count(15)) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		var sizes []int
 		for range 1 + random.IntN(20) {

@@ -1,6 +1,7 @@
-// Package feedtest has the common parts of tests of feeds: websites from text files
-// (Serve), a model publisher (Model), faults, documents expensive to read (Burden), a search
-// for goroutines left behind (Main), and short forms of common checks.
+// Package feedtest has the common parts of tests of feeds: the random cases of a run and a
+// search for goroutines left behind (Main), websites from text files (Serve), a model
+// publisher (Model), faults, documents expensive to read (Burden), and short forms of
+// common checks.
 package feedtest
 
 import (
@@ -151,18 +152,14 @@ func Long(t testing.TB) {
 	}
 }
 
-// Main runs a package's tests, and fails if they leave goroutines behind: func
-// TestMain(m *testing.M) { feedtest.Main(m) }.
-func Main(m *testing.M) { os.Exit(Leaks(m.Run())) }
-
-// Leaks returns the exit code of a package's tests, or 1 if they have succeeded, but left
+// leaks returns the exit code of a package's tests, or 1 if they have succeeded, but left
 // goroutines behind. On a busy machine, goroutines take longer to end than goleak waits.
-func Leaks(code int) int {
+func leaks(code int) int {
 	if code != 0 {
 		return code
 	}
 	err := goleak.Find()
-	for end := time.Now().Add(30 * time.Second); err != nil && time.Now().Before(end); {
+	for end := time.Now().Add(2 * time.Minute); err != nil && time.Now().Before(end); {
 		err = goleak.Find()
 	}
 	if err != nil {

@@ -19,18 +19,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-var flips = flag.Int("flips", 0, "how many bytes and values the tests of flips change, at random; zero means the same 60 each time")
-
-// newRandom returns a source that a short run has the same of each time, and the number of
-// flips.
-func newRandom(t *testing.T) (random *rand.Rand, n int) {
-	seed, n := uint64(1), 60
-	if *flips > 0 {
-		seed, n = rand.Uint64(), *flips
-	}
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0)), n
-}
+var flips = flag.Int("flips", 60, "how many bytes and values the tests of flips change, at random")
 
 // Each changed byte of a SQLite file is found, or has no effect on what the store says.
 func TestFlips(t *testing.T) {
@@ -50,10 +39,10 @@ func TestFlips(t *testing.T) {
 			used = append(used, at)
 		}
 	}
-	random, flips := newRandom(t)
+	random := feedtest.Random(0)
 	t.Logf("%d bytes, %d of them not zero", len(whole), len(used))
 	silent, harmless := 0, 0
-	for n := range flips {
+	for n := range *flips {
 		at := used[random.IntN(len(used))]
 		if n%8 == 0 {
 			at = random.IntN(len(whole))
@@ -78,7 +67,7 @@ func TestFlips(t *testing.T) {
 		}
 	}
 	require.Zero(t, silent)
-	t.Logf("%d flips, %d of them without effect", flips, harmless)
+	t.Logf("%d flips, %d of them without effect", *flips, harmless)
 }
 
 // Each changed value of a PostgreSQL row is refused by the database, found, or has no
@@ -98,9 +87,9 @@ func TestFlipsOfRows(t *testing.T) {
 		require.NoError(t, err)
 	}
 	fields := fieldsOf(t, db)
-	random, flips := newRandom(t)
+	random := feedtest.Random(0)
 	refused, harmless := 0, 0
-	for range flips {
+	for range *flips {
 		c := fields[random.IntN(len(fields))]
 		restore, err := c.flip(db, random)
 		if _, ok := errors.AsType[*pgconn.PgError](err); ok {
@@ -118,7 +107,7 @@ func TestFlipsOfRows(t *testing.T) {
 	}
 	require.Empty(t, check(t, s).Damages)
 	require.Equal(t, want, everything(t, s))
-	t.Logf("%d flips, %d of them refused, %d without effect", flips, refused, harmless)
+	t.Logf("%d flips, %d of them refused, %d without effect", *flips, refused, harmless)
 }
 
 // A field is a column of a table in PostgreSQL.

@@ -22,7 +22,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-var mirrorKills = flag.Int("mirrorkills", 10, "how often a mirror is killed, on each database")
+var mirrorKills = flag.Int("mirrorkills", feedtest.Count(10), "how often a mirror is killed, on each database")
 
 func newMirror(t testing.TB, store mirror.Store) *mirror.Mirror {
 	m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{
@@ -70,7 +70,7 @@ func TestKilledMirror(t *testing.T) {
 		d.open(t) // makes the schema
 		model := feedtest.NewModel("/feed", 5005)
 		site := feedtest.Server(t, model)
-		random := rand.New(rand.NewPCG(5005, uint64(*mirrorKills)))
+		random := feedtest.Random(1)
 		polls := 0
 		for kill := range *mirrorKills {
 			model.Fail([]float64{0, 0.05, 0.3}[kill%3])

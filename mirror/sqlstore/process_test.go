@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strconv"
@@ -23,7 +22,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-var kills = flag.Int("kills", 20, "how many times TestKill kills, on each database")
+var kills = flag.Int("kills", feedtest.Count(20), "how many times TestKill kills, on each database")
 
 // childVariable tells a child process of the tests what to do, and with which
 // database: commits to make, dialect, driver and data source name.
@@ -199,7 +198,7 @@ func TestKill(t *testing.T) {
 	feedtest.Long(t)
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		d := create(t)
-		random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+		random := feedtest.Random(0)
 		var done int64
 		for n := range *kills {
 			command, lines := d.start(t, noEndOfIt)

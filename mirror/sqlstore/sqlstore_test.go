@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	if work := os.Getenv(childVariable); work != "" {
 		os.Exit(child(work))
 	}
-	os.Exit(feedtest.Leaks(pgtest.Main(m, &server)))
+	os.Exit(feedtest.Run(func() int { return pgtest.Main(m, &server) }))
 }
 
 // A database is a place to open stores.

@@ -33,7 +33,7 @@ import (
 	"github.com/feedhistory/feedhistory/publish/s3"
 )
 
-var kills = flag.Int("kills", 12, "how often TestKill kills a publishing process; two are at work at a time")
+var kills = flag.Int("kills", feedtest.Count(12), "how often TestKill kills a publishing process; two are at work at a time")
 
 // victim is the variable that makes the test binary a publishing process; its
 // value is the store's URL.
@@ -66,8 +66,9 @@ func publishForever(url string, w io.Writer) error {
 	}
 	lease, _ := time.ParseDuration(os.Getenv(victimLease)) // zero is the usual one
 	p := &publish.Publisher{Output: &s3.Output{Client: client, Bucket: bucket, Prefix: prefix, Lease: lease}, Base: base, Recent: -1}
+	random := feedtest.Random(0)
 	for {
-		p.Split = compose.Split{Size: 1 + rand.IntN(5)}
+		p.Split = compose.Split{Size: 1 + random.IntN(5)}
 		now := time.Now()
 		id := strconv.FormatInt(now.UnixNano(), 36) + strconv.Itoa(os.Getpid())
 		e, err := compose.Draft{ID: id, Updated: now, Title: feedhistory.Text{Body: id}}.Entry()
@@ -82,13 +83,13 @@ func publishForever(url string, w io.Writer) error {
 			{"delete", func() error { return p.Delete(context.Background(), id, now.Add(1)) }},
 			{"erase", func() error { return p.Erase(context.Background(), id) }},
 		} {
-			if i > 0 && rand.IntN(4) > 0 {
+			if i > 0 && random.IntN(4) > 0 {
 				break
 			}
 			fmt.Fprintln(w, step.verb, id)
 			err := step.do()
 			for errors.Is(err, publish.ErrLocked) || errors.Is(err, s3.ErrChanged) {
-				time.Sleep(time.Duration(rand.IntN(5)) * time.Millisecond)
+				time.Sleep(time.Duration(random.IntN(5)) * time.Millisecond)
 				err = step.do()
 			}
 			if err != nil && !errors.Is(err, publish.ErrNotPublished) { // erased before the lock was lost
@@ -110,9 +111,9 @@ type process struct {
 
 // start starts a publishing process, which reports when it has gone on to another entry
 // after it had only appended one.
-func start(t *testing.T, s *store, appended chan<- bool) *process {
+func start(t *testing.T, random *rand.Rand, s *store, appended chan<- bool) *process {
 	p := &process{Cmd: exec.Command(os.Args[0]), states: map[string]string{}, begun: map[string]string{}}
-	p.Env = append(os.Environ(), victim+"="+s.URL)
+	p.Env = append(os.Environ(), victim+"="+s.URL, fmt.Sprint("RAPID_SEED=", random.Uint64()))
 	p.Stderr = os.Stderr
 	pipe, err := p.StdoutPipe()
 	require.NoError(t, err)
@@ -156,8 +157,9 @@ func (p *process) kill(t *testing.T) {
 func TestKill(t *testing.T) {
 	feedtest.Long(t)
 	counts := map[string]int{}
+	random := feedtest.Random(0)
 	for done := 0; done < *kills; done += perStore {
-		killAll(t, min(perStore, *kills-done), counts)
+		killAll(t, random, min(perStore, *kills-done), counts)
 	}
 	t.Logf("%d kills: %v", *kills, counts)
 	require.NotZero(t, counts["append"])
@@ -168,19 +170,19 @@ func TestKill(t *testing.T) {
 const perStore = 50
 
 // killAll does that with one store, and counts the entries by their states.
-func killAll(t *testing.T, kills int, counts map[string]int) {
+func killAll(t *testing.T, random *rand.Rand, kills int, counts map[string]int) {
 	s := newStore(t)
 	states := map[string]string{}
-	pause := func() { time.Sleep(time.Duration(20+rand.IntN(150)) * time.Millisecond) }
+	pause := func() { time.Sleep(time.Duration(20+random.IntN(150)) * time.Millisecond) }
 	for kill := 0; kill < kills; kill += 2 {
 		appended := make(chan bool, 1)
-		one, two := start(t, s, appended), start(t, s, appended)
-		if kill == 0 || rand.IntN(2) == 0 { // on a busy machine a pause is not enough to publish anything
+		one, two := start(t, random, s, appended), start(t, random, s, appended)
+		if kill == 0 || random.IntN(2) == 0 { // on a busy machine a pause is not enough to publish anything
 			<-appended
 		}
 		pause()
-		for range rand.IntN(4) {
-			sleeper := []*process{one, two}[rand.IntN(2)]
+		for range random.IntN(4) {
+			sleeper := []*process{one, two}[random.IntN(2)]
 			require.NoError(t, sleeper.Process.Signal(syscall.SIGSTOP))
 			s.advance()
 			pause()

@@ -124,17 +124,17 @@ func TestGatewayKill(t *testing.T) {
 	t.Setenv(victimLease, "1s")
 	g := newGateway(t)
 	states, counts := map[string]string{}, map[string]int{}
-	rounds := 2 * max(1, *kills/24)
+	rounds, random := 2*max(1, *kills/24), feedtest.Random(0)
 	for n := range rounds {
 		appended := make(chan bool, 1)
-		p := start(t, g.store, appended)
+		p := start(t, random, g.store, appended)
 		<-appended
-		time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond)
+		time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
 		if n%2 == 1 {
 			require.NoError(t, p.Process.Signal(syscall.SIGSTOP))
 			requireFree(t, g.output(t))
 			require.NoError(t, p.Process.Signal(syscall.SIGCONT))
-			time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond)
+			time.Sleep(time.Duration(random.IntN(100)) * time.Millisecond)
 		}
 		p.kill(t)
 		requirePublished(t, g.store, states, p)

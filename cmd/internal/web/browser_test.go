@@ -484,7 +484,7 @@ const byLook = `["color-contrast", "link-in-text-block", "target-size", "scrolla
 // axe-core finds nothing, texts are neither faint nor small, and nothing is
 // wider than the window. All rules of axe-core are tested when a page is shown
 // for the first time, and those about its look in each width and in each theme;
-// with -long, all of them always.
+// with FEEDHISTORY_LONG=1, all of them always.
 func TestBrowserLook(t *testing.T) {
 	t.Parallel()
 	script := axe(t)
@@ -511,7 +511,7 @@ func TestBrowserLook(t *testing.T) {
 				require.Empty(t, evaluate[string](b, small), "%s: text that is too small", what)
 				b.view(what)
 				switch {
-				case script != "" && *long:
+				case script != "" && feedtest.LongRun():
 					b.requireNothingFound(what, "undefined")
 				case script != "" && (scheme == "light" || width == widths[i%len(widths)]): // colours are the same in each width
 					b.requireNothingFound(what, byLook)
@@ -553,7 +553,7 @@ func TestBrowserLoads(t *testing.T) {
 	b.throttle(150, 200_000)
 	for i, place := range places {
 		for j, width := range []int64{360, 1440} {
-			if (i+j)%2 == 1 && !*long {
+			if (i+j)%2 == 1 && !feedtest.LongRun() {
 				continue
 			}
 			b.resize(width)
@@ -762,7 +762,6 @@ func TestBrowserTouch(t *testing.T) {
 
 var (
 	screenshots = flag.Bool("screenshots", false, "write those of the README")
-	long        = flag.Bool("long", false, "try more of everything that is tried at random, and all rules of axe-core in all widths and themes")
 	only        = flag.String("only", "", "the page to look at; nothing: all of them")
 	views       = flag.String("views", "", "a directory: write pictures of all pages, in all widths and themes")
 )

@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"io"
 	"io/fs"
 	"iter"
@@ -15,7 +14,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"path"
 	"path/filepath"
 	"strconv"
@@ -34,17 +32,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// Random tests run a quarter as often as rapid's default, unless there is -long,
-// -rapid.checks or RAPID_CHECKS.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	given := *long || os.Getenv("RAPID_CHECKS") != ""
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
-	if !given {
-		_ = flag.Set("rapid.checks", "25") // the flag exists
-	}
-	feedtest.Main(m)
-}
+func TestMain(m *testing.M) { feedtest.Main(m) }
 
 func httptestRequest(ctx context.Context, method, path string, body io.Reader) *http.Request {
 	return httptest.NewRequestWithContext(ctx, method, "http://127.0.0.1:8005"+path, body)
@@ -447,7 +435,7 @@ func TestSanitise(t *testing.T) {
 	require.True(t, isCut)
 	require.Len(t, short.Body, mostShown)
 	nested := 5_000
-	if *long {
+	if feedtest.LongRun() {
 		nested = 100_000
 	}
 	got = sanitise(feedhistory.Text{Type: "html", Body: strings.Repeat("<div>", nested) + "x"}, display{})

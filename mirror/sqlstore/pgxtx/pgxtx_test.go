@@ -26,7 +26,7 @@ import (
 
 var server *pgtest.Server
 
-func TestMain(m *testing.M) { os.Exit(feedtest.Leaks(pgtest.Main(m, &server))) }
+func TestMain(m *testing.M) { os.Exit(feedtest.Run(func() int { return pgtest.Main(m, &server) })) }
 
 // open returns the pool and the store of a new database with a table of the program's.
 func open(t *testing.T, table string) (*pgxpool.Pool, *sqlstore.Store) {

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -199,7 +198,7 @@ func TestBack(t *testing.T) {
 	r.expect("One Two")
 }
 
-var kills = flag.Int("kills", 24, "how many times TestKilled kills")
+var kills = flag.Int("kills", feedtest.Count(24), "how many times TestKilled kills")
 
 // However often the process is killed, at whatever moment, the articles are the live
 // entries of the mirror, and in the end everything is there.
@@ -207,9 +206,6 @@ func TestKilled(t *testing.T) {
 	if file := os.Getenv("AGGREGATOR_DATABASE"); file != "" {
 		require.NoError(t, run(context.Background(), openFile(t, file), newClient(), []string{os.Getenv("AGGREGATOR_FEED")}))
 		return
-	}
-	if testing.Short() {
-		*kills = min(*kills, 6)
 	}
 	archives := 12 * *kills // more than all processes together can read
 	files := map[string]string{"/feed": feed(fmt.Sprintf("prev-archive=/%d", archives), "0@31=T0")}
@@ -227,14 +223,16 @@ func TestKilled(t *testing.T) {
 		files[fmt.Sprintf("/%d", n)] = feed(parts...)
 	}
 	r := read(t, files)
+	random := feedtest.Random(0)
 	for range *kills {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestKilled$")
 		cmd.Env = append(os.Environ(), "AGGREGATOR_DATABASE="+r.file, "AGGREGATOR_FEED="+r.url+"/feed")
-		at, seen, dead := rand.IntN(12), 0, make(chan struct{})
+		at, seen, dead := random.IntN(12), 0, make(chan struct{})
+		wait := time.Duration(random.IntN(5)) * time.Millisecond
 		r.Lock()
 		r.before = func(int) { // the document after at never comes, so the process cannot end before it is killed
 			if seen++; seen == at+1 {
-				time.AfterFunc(rand.N(5*time.Millisecond), func() { _ = cmd.Process.Kill(); close(dead) })
+				time.AfterFunc(wait, func() { _ = cmd.Process.Kill(); close(dead) })
 			}
 			if seen > at {
 				<-dead
