@@ -185,6 +185,7 @@ type series struct {
 
 	first  int                // the number of the page after the feed's own document
 	n      int                // the number of the current page
+	most   int                // the number of entries of the largest page so far
 	count  int                // the number of all entries so far
 	last   *feedhistory.Entry // the last of these entries
 	before []string           // the IDs of the previous page
@@ -196,7 +197,7 @@ func (s *series) begin() {
 	s.seen = set{}
 	s.note(s.doc)
 	if s.apart {
-		s.count, s.last, s.before = 0, nil, nil
+		s.count, s.most, s.last, s.before = 0, 0, nil, nil
 	}
 	s.n++
 	s.first = s.n
@@ -225,6 +226,7 @@ func (s *series) here() place {
 func (s *series) note(doc *feedhistory.Document) {
 	s.before = list(doc.Entries)
 	s.count += len(doc.Entries)
+	s.most = max(s.most, len(doc.Entries))
 	if n := len(doc.Entries); n > 0 {
 		s.last = doc.Entries[n-1]
 	}
@@ -293,6 +295,9 @@ func (s *series) pages(yield func(*feedhistory.Document, error) bool) outcome {
 		}
 		failed = false
 		again, stuck := s.repeats(a.doc)
+		if stuck && again && s.isLast(a.doc) {
+			return reached
+		}
 		if stuck {
 			reason := feedhistory.ReasonBarren
 			if again {
@@ -327,9 +332,16 @@ func (s *series) take(doc *feedhistory.Document, again bool, yield func(*feedhis
 	return again || yield(doc, nil)
 }
 
-// repeats reports whether a page equals the previous one, and whether the server sends
-// the same over and over: the server is stuck if this happens twice, or if too many pages brought nothing new. It may happen once, to a
-// page of one entry moved by a new one.
+// isLast reports whether a page is the end of a list by offset: it is shorter than another.
+// Each new entry moves the list's end behind the offset after it, so the same page may come
+// again and again. A server that ignores or bounds the offset repeats a page that is full.
+func (s *series) isLast(page *feedhistory.Document) bool {
+	return s.apart && len(page.Entries) < s.most
+}
+
+// repeats reports whether a page equals the previous one, and whether the server is stuck:
+// this has happened twice, or too many pages have brought nothing new. It may happen once, to
+// a page of one entry moved by a new one.
 func (s *series) repeats(doc *feedhistory.Document) (again, stuck bool) {
 	again = len(s.before) > 0 && slices.Equal(s.before, list(doc.Entries))
 	stuck = again && s.again || s.isBarren()

@@ -195,6 +195,40 @@ func TestPlatformsAnySize(t *testing.T) {
 	})
 }
 
+// In a list by offset, new posts may move the last page along with the offset: it comes
+// again, and that is no loop. A list whose offset has a bound is one.
+func TestPlatformsMovedAlong(t *testing.T) {
+	substack := func(posts int) *platformSite {
+		p := readPlatform(t, "testdata/platforms/substack.txtar")
+		p.server["size"] = "4"
+		p.site = newSite(posts)
+		return p
+	}
+	p := substack(5)
+	p.before = func(request int) {
+		if 2 < request && request <= 5 {
+			p.publish()
+		}
+	}
+	r := p.fetch(t, p.answer, p.server["path"])
+	p.complete(t, r)
+	require.Equal(t, feedhistory.Lossy, r.Verdict())
+
+	p = substack(260)
+	bounded := func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		if at := query.Get("offset"); at != "" {
+			r.URL.RawQuery = "sort=new&limit=50&offset=" + strconv.Itoa(min(atoi(at), 100))
+		}
+		p.answer(w, r)
+	}
+	r = p.fetch(t, bounded, p.server["path"])
+	require.Len(t, r.History.Gaps, 1)
+	require.Equal(t, feedhistory.ReasonLoop, r.History.Gaps[0].Reason)
+	require.Equal(t, feedhistory.Partial, r.Verdict())
+	require.Len(t, r.History.Entries, 150)
+}
+
 // If the software is known, but its server ignores the parameter, that costs
 // one request, once.
 func TestPlatformsIgnored(t *testing.T) {
