@@ -1,4 +1,4 @@
-package feedhistory
+package feedhistory_test
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/chain"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/stretchr/testify/require"
@@ -52,9 +53,9 @@ func (c *namedChain) RoundTrip(r *http.Request) (*http.Response, error) {
 	if i < 0 {
 		return resp, r.Context().Err()
 	}
-	rel, link := relPrevArchive, ""
+	rel, link := "prev-archive", ""
 	if c.next {
-		rel = relNext
+		rel = "next"
 	}
 	if i+1 < len(c.paths) {
 		link = fmt.Sprintf(`<link rel="%s" href="%s"/>`, rel, strings.ReplaceAll(c.paths[i+1], "&", "&amp;"))
@@ -68,7 +69,7 @@ func (c *namedChain) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // walk returns the time that a walk takes, how many requests were made in vain, and the documents.
-func (c *namedChain) walk(t *testing.T, client *Client) (took time.Duration, wasted, documents int) {
+func (c *namedChain) walk(t *testing.T, client *feedhistory.Client) (took time.Duration, wasted, documents int) {
 	t.Helper()
 	c.asked = make(chan string, 10_000)
 	client.Transport, client.Tries = c, 1
@@ -111,24 +112,24 @@ func TestGuessing(t *testing.T) {
 		chain  *namedChain
 		most   float64
 		wasted int
-		client func(*Client)
+		client func(*feedhistory.Client)
 	}{
 		"numbers":            {chainOf(n, func(i int) string { return fmt.Sprintf("/archive-%d", n-1-i) }), 0.35, 0, nil},
 		"padded numbers":     {chainOf(n, func(i int) string { return fmt.Sprintf("/%04d.atom", n-1-i) }), 0.35, 0, nil},
 		"pages":              {pagesOf(n, false), 0.35, 4, nil},
 		"pages with a last":  {pagesOf(n, true), 0.55, 0, nil},
-		"pages, no guessing": {pagesOf(n, false), 1.05, 0, func(c *Client) { c.NoGuess = true }},
+		"pages, no guessing": {pagesOf(n, false), 1.05, 0, func(c *feedhistory.Client) { c.NoGuess = true }},
 		"tens":               {chainOf(n, func(i int) string { return fmt.Sprintf("/feed?start=%d", 10*i+10) }), 0.35, 4, nil},
 		"months":             {chainOf(n, month), 0.4, 4, nil},
 		"months, holes":      {chainOf(n, func(i int) string { return month(i + i/10) }), 0.9, 4, nil},
 		"random":             {chainOf(n, func(i int) string { return fmt.Sprintf("/%x", uint64(i+7)*2654435761%1000003) }), 1.05, 0, nil},
 		"random, decimal":    {chainOf(n, func(i int) string { return fmt.Sprintf("/%d", 1000000+uint64((i+7)*(i+7))*2654435761%1000003) }), 1.05, 0, nil},
-		"no guess":           {chainOf(n, func(i int) string { return fmt.Sprintf("/%04d", n-1-i) }), 1.05, 0, func(c *Client) { c.NoGuess = true }},
-		"one at a time":      {chainOf(n, func(i int) string { return fmt.Sprintf("/%04d", n-1-i) }), 1.05, 0, func(c *Client) { c.PerHost = 1 }},
+		"no guess":           {chainOf(n, func(i int) string { return fmt.Sprintf("/%04d", n-1-i) }), 1.05, 0, func(c *feedhistory.Client) { c.NoGuess = true }},
+		"one at a time":      {chainOf(n, func(i int) string { return fmt.Sprintf("/%04d", n-1-i) }), 1.05, 0, func(c *feedhistory.Client) { c.PerHost = 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client := new(Client)
+				client := new(feedhistory.Client)
 				if test.client != nil {
 					test.client(client)
 				}
@@ -203,7 +204,7 @@ func TestGuessingOfMovingPages(t *testing.T) {
 			b := &growingBlog{random: random, size: 1 + random.IntN(5), most: random.IntN(6), last: random.IntN(3) == 0}
 			b.posts = b.size * (3 + random.IntN(20))
 			posts := b.posts
-			h, err := (&Client{Transport: b, Tries: 1}).Fetch(t.Context(), "http://example.org/feed")
+			h, err := (&feedhistory.Client{Transport: b, Tries: 1}).Fetch(t.Context(), "http://example.org/feed")
 			require.NoError(t, err)
 			require.Empty(t, h.Gaps)
 			there := ids(h.Entries)
@@ -221,14 +222,14 @@ var movingPages = flag.Int("moving-pages", feedtest.Count(300), "the number of f
 func TestGuessingIsPatient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := chainOf(20, func(i int) string { return fmt.Sprintf("/%04d", 40-i) })
-		paced := &Client{Pace: time.Second}
+		paced := &feedhistory.Client{Pace: time.Second}
 		_, wasted, _ := c.walk(t, paced)
 		require.Zero(t, wasted)
 		require.EqualValues(t, 1, c.most.Load())
 
 		c = chainOf(20, func(i int) string { return fmt.Sprintf("/%04d", 40-i) })
 		c.asked = make(chan string, 100)
-		client := &Client{Transport: c, Budget: Budget{Documents: 10}}
+		client := &feedhistory.Client{Transport: c, Budget: feedhistory.Budget{Documents: 10}}
 		_, err := client.Fetch(t.Context(), "http://example.org/feed")
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(c.asked), 14)
@@ -278,7 +279,7 @@ func TestGuessingChangesNothingAnywhere(t *testing.T) {
 		var results []string
 		for _, without := range []bool{true, false} {
 			c.asked = make(chan string, 1000)
-			client := &Client{Transport: c, Tries: 1, NoGuess: without}
+			client := &feedhistory.Client{Transport: c, Tries: 1, NoGuess: without}
 			var b strings.Builder
 			for doc, err := range client.Walk(t.Context(), "http://example.org/feed", nil) {
 				if fmt.Fprintln(&b, err); doc != nil {
@@ -357,7 +358,7 @@ func TestAheadLeft(t *testing.T) {
 		var l *siteLine
 		synctest.Test(t, func(*testing.T) { all, _ = c.all(1, seed) })
 		synctest.Test(t, func(*testing.T) {
-			l = c.walk(context.Background(), 0, seed, func(n int, doc *Document, err error) bool {
+			l = c.walk(context.Background(), 0, seed, func(n int, doc *feedhistory.Document, err error) bool {
 				some = append(some, yielded(doc, err))
 				if n == leave && later {
 					time.Sleep(30 * time.Millisecond) // what is on its way goes on meanwhile
@@ -385,7 +386,7 @@ func TestAheadCancelled(t *testing.T) {
 				if after == 0 {
 					cancel()
 				}
-				l := c.walk(ctx, perHost, seed, func(n int, doc *Document, err error) bool {
+				l := c.walk(ctx, perHost, seed, func(n int, doc *feedhistory.Document, err error) bool {
 					yields = append(yields, yielded(doc, err))
 					if n == after {
 						if later {
@@ -412,7 +413,7 @@ func TestAheadCancelledWithDocumentsThere(t *testing.T) {
 			defer cancel()
 			var urls []string
 			var last error
-			l := linear(10).walk(ctx, perHost, 1, func(n int, doc *Document, err error) bool {
+			l := linear(10).walk(ctx, perHost, 1, func(n int, doc *feedhistory.Document, err error) bool {
 				if last = err; err == nil {
 					urls = append(urls, doc.URL)
 				}
@@ -458,7 +459,7 @@ func TestAheadIsBounded(t *testing.T) {
 		}
 		for leave := 1; leave <= 12; leave += 3 {
 			synctest.Test(t, func(t *testing.T) {
-				l := linear(30).walk(t.Context(), perHost, 1, func(n int, doc *Document, err error) bool {
+				l := linear(30).walk(t.Context(), perHost, 1, func(n int, doc *feedhistory.Document, err error) bool {
 					require.NoError(t, err)
 					require.Equal(t, "http://a.example/"+strconv.Itoa(n-1), doc.URL)
 					time.Sleep(time.Hour)
@@ -491,7 +492,7 @@ func TestAheadLeftEndsRequests(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		var left time.Time
-		l := c.walk(t.Context(), 0, 1, func(n int, _ *Document, err error) bool {
+		l := c.walk(t.Context(), 0, 1, func(n int, _ *feedhistory.Document, err error) bool {
 			require.NoError(t, err)
 			time.Sleep(time.Second)
 			left = time.Now()
@@ -527,7 +528,7 @@ func TestAheadMisled(t *testing.T) {
 	for _, perHost := range []int{1, 2, 4, 8} {
 		synctest.Test(t, func(t *testing.T) {
 			l := &siteLine{Serve: c.server(), Seed: 7}
-			client := &Client{Transport: l, NoGuess: true, PerHost: perHost}
+			client := &feedhistory.Client{Transport: l, NoGuess: true, PerHost: perHost}
 			started := time.Now()
 			require.Equal(t, want, documentsOf(client.Walk(t.Context(), c.start, nil)))
 			require.Less(t, time.Since(started), 5*time.Second, "it waited for what was not wanted")
@@ -586,7 +587,7 @@ func TestAheadLeftBeforeAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := c.server()
 		l := &siteLine{Serve: answer}
-		client := &Client{NoGuess: true, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		client := &feedhistory.Client{NoGuess: true, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path != "/0" {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
@@ -610,7 +611,7 @@ func TestAheadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := linear(8)
 		l := &siteLine{Serve: c.server(), Seed: 1}
-		client := &Client{NoGuess: true, Transport: l}
+		client := &feedhistory.Client{NoGuess: true, Transport: l}
 		walk := client.Walk(t.Context(), c.start, nil)
 		synctest.Wait()
 		require.Zero(t, len(l.Requests()))
@@ -637,7 +638,7 @@ func TestAheadAgain(t *testing.T) {
 	})
 }
 
-func documentsOf(walk iter.Seq2[*Document, error]) (urls []string) {
+func documentsOf(walk iter.Seq2[*feedhistory.Document, error]) (urls []string) {
 	for doc, err := range walk {
 		if err != nil {
 			return append(urls, err.Error())
@@ -653,7 +654,7 @@ func TestAheadOverlaps(t *testing.T) {
 	took := func(perHost int) (d time.Duration) {
 		synctest.Test(t, func(t *testing.T) {
 			c := linear(count)
-			client := &Client{NoGuess: true, PerHost: perHost, Transport: roundTrip(
+			client := &feedhistory.Client{NoGuess: true, PerHost: perHost, Transport: roundTrip(
 				func(r *http.Request) (*http.Response, error) {
 					body := c.replies[r.URL.String()].Body
 					time.Sleep(first)
@@ -697,19 +698,19 @@ func (d *drip) Read(b []byte) (int, error) {
 // A transport that ends its goroutine, as a handler does that fails a test, ends the walk with
 // an error.
 func TestTransportEnds(t *testing.T) {
-	c := &Client{NoGuess: true, Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+	c := &feedhistory.Client{NoGuess: true, Transport: roundTrip(func(*http.Request) (*http.Response, error) {
 		runtime.Goexit()
 		return nil, nil
 	})}
 	_, err := c.Fetch(t.Context(), "http://a.example/feed")
-	require.ErrorIs(t, err, errUnended)
+	require.ErrorContains(t, err, "the request did not end")
 }
 
 // A chainer draws chains.
 type chainer struct {
 	*rapid.T
 	urls []string
-	kind Kind
+	kind feedhistory.Kind
 	c    *faultyChain
 	lies map[int]string // documents whose header names another one than they do themselves
 }
@@ -722,7 +723,7 @@ func (g *chainer) odds(n int, what string) bool {
 func (g *chainer) any() string { return rapid.SampledFrom(g.urls).Draw(g.T, "any document") }
 
 func drawChain(t *rapid.T) *faultyChain {
-	g := &chainer{T: t, lies: map[int]string{}, kind: rapid.SampledFrom([]Kind{Archived, Archived, Paged}).Draw(t, "kind")}
+	g := &chainer{T: t, lies: map[int]string{}, kind: rapid.SampledFrom([]feedhistory.Kind{feedhistory.Archived, feedhistory.Archived, feedhistory.Paged}).Draw(t, "kind")}
 	for i := range rapid.SampledFrom([]int{9, 14, 20, 12, 16, 6, 3, 1}).Draw(t, "documents") {
 		host := "a.example"
 		if g.odds(25, "on another host") {
@@ -731,7 +732,7 @@ func drawChain(t *rapid.T) *faultyChain {
 		g.urls = append(g.urls, fmt.Sprintf("http://%s/%d", host, i))
 	}
 	g.c = &faultyChain{
-		replies: map[string]siteReply{}, again: map[string]siteReply{}, etags: map[string]string{}, known: map[string]Known{},
+		replies: map[string]siteReply{}, again: map[string]siteReply{}, etags: map[string]string{}, known: map[string]feedhistory.Known{},
 		start: g.urls[0],
 	}
 	for i := range g.urls {
@@ -760,9 +761,11 @@ func (g *chainer) options() {
 		}
 		return rapid.IntRange(1, most).Draw(g.T, what)
 	}
-	c.budget = Budget{
-		Documents: limit("documents", 12), Bytes: int64(limit("bytes", 20000)), barren: limit("barren", 3),
+	c.budget = feedhistory.Budget{
+		Documents: limit("documents", 12), Bytes: int64(limit("bytes", 20000)),
 	}
+	c.barren = limit("barren", 3)
+	c.budget.BoundBarren(c.barren, 0)
 	c.own = g.odds(6, "same origin")
 	for _, url := range g.urls {
 		if g.odds(40, "processed") {
@@ -775,9 +778,9 @@ func (g *chainer) options() {
 			c.etags[url] = `"` + url + `"`
 		}
 		if g.odds(16, "known") {
-			c.known[url] = Known{URL: url, ETag: c.etags[url], Kind: g.kind, Older: g.older(slices.Index(g.urls, url))}
+			c.known[url] = feedhistory.Known{URL: url, ETag: c.etags[url], Kind: g.kind, Older: g.older(slices.Index(g.urls, url))}
 		} else if body := c.replies[url].Body; g.odds(16, "known by its digest") {
-			c.known[url] = Known{URL: url, Digest: digestOf(body), Kind: g.kind, Older: g.older(slices.Index(g.urls, url))}
+			c.known[url] = feedhistory.Known{URL: url, Digest: digestOf(body), Kind: g.kind, Older: g.older(slices.Index(g.urls, url))}
 		}
 	}
 }
@@ -795,7 +798,7 @@ func (g *chainer) copies() {
 // depend on nothing else, so no other document redirects to it.
 func (g *chainer) moves() {
 	c := g.c
-	if g.kind != Archived || c.start != g.urls[0] || c.replies[c.start].Status != 0 || c.replies[c.start].Err != nil ||
+	if g.kind != feedhistory.Archived || c.start != g.urls[0] || c.replies[c.start].Status != 0 || c.replies[c.start].Err != nil ||
 		!g.odds(2, "moved") {
 		return
 	}
@@ -823,10 +826,10 @@ func (g *chainer) reply(i int) siteReply {
 	cut := func() string { return body[:rapid.IntRange(0, len(body)-1).Draw(g.T, "cut")] }
 	r := siteReply{Body: body}
 	if lie, ok := g.lies[i]; ok {
-		rel := map[Kind]string{Archived: relPrevArchive, Paged: relNext}[g.kind]
+		rel := map[feedhistory.Kind]string{feedhistory.Archived: "prev-archive", feedhistory.Paged: "next"}[g.kind]
 		r.Header = append(r.Header, fmt.Sprintf("Link: <%s>; rel=%q", lie, rel))
 	} else if g.odds(10, "with a Link header") {
-		rel := rapid.SampledFrom([]string{relPrevArchive, relNext, relCurrent, relNextArchive}).Draw(g.T, "relation")
+		rel := rapid.SampledFrom([]string{"prev-archive", "next", "current", "next-archive"}).Draw(g.T, "relation")
 		r.Header = append(r.Header, fmt.Sprintf("Link: <%s>; rel=%q", g.any(), rel))
 	}
 	switch fault {
@@ -907,28 +910,28 @@ func (g *chainer) document(i int) string {
 		fmt.Fprintf(b, "<%slink rel=%q href=%q/>\n", prefix, rel, href)
 	}
 	if g.odds(20, "misleading link") {
-		link(rapid.SampledFrom([]string{relPrevArchive, relNext, relCurrent, relFirst, relNextArchive}).Draw(g.T, "relation"), g.any())
+		link(rapid.SampledFrom([]string{"prev-archive", "next", "current", "first", "next-archive"}).Draw(g.T, "relation"), g.any())
 	}
 	if g.odds(3, "self") {
-		link(relSelf, g.urls[i])
+		link("self", g.urls[i])
 	} else if g.odds(20, "wrong self") {
-		link(relSelf, g.any())
+		link("self", g.any())
 	}
 	if g.odds(30, "complete") {
 		head.WriteString("<fh:complete/>\n")
 	}
-	if g.kind == Archived {
-		link(relPrevArchive, g.older(i))
+	if g.kind == feedhistory.Archived {
+		link("prev-archive", g.older(i))
 		if i > 0 && !g.odds(6, "without a mark") {
 			head.WriteString("<fh:archive/>\n")
-			link(relCurrent, g.urls[0])
-			link(relNextArchive, g.urls[i-1])
+			link("current", g.urls[0])
+			link("next-archive", g.urls[i-1])
 		}
 	} else {
-		link(relNext, g.older(i))
+		link("next", g.older(i))
 		if i > 0 && g.odds(2, "with its neighbours") {
-			link(relPrevious, g.urls[i-1])
-			link(relFirst, g.urls[0])
+			link("previous", g.urls[i-1])
+			link("first", g.urls[0])
 		}
 	}
 	entries, deleted := g.entries(i, rss)
@@ -979,10 +982,11 @@ type faultyChain struct {
 	etags   map[string]string
 
 	start     string
-	budget    Budget
+	budget    feedhistory.Budget
+	barren    int // of the budget
 	processed []string
 	pending   []string
-	known     map[string]Known
+	known     map[string]feedhistory.Known
 	own       bool // SameOrigin
 }
 
@@ -997,7 +1001,7 @@ func (c *faultyChain) GoString() string {
 	show("", c.replies)
 	show(" (again)", c.again)
 	fmt.Fprintf(&b, "etags %v\nstart %s\nbudget %d %d %d\nprocessed %v\npending %v\nknown %v\nsame origin %v\n", c.etags, c.start,
-		c.budget.Documents, c.budget.Bytes, c.budget.barren, c.processed, c.pending, c.known, c.own)
+		c.budget.Documents, c.budget.Bytes, c.barren, c.processed, c.pending, c.known, c.own)
 	return b.String()
 }
 
@@ -1030,9 +1034,9 @@ func (c *faultyChain) server() func(*http.Request) siteReply {
 
 // walk walks over the chain on its own line, and calls visit for each yield until that returns
 // false. PerHost is as in Client.
-func (c *faultyChain) walk(ctx context.Context, perHost int, seed uint64, visit func(n int, doc *Document, err error) bool) *siteLine {
+func (c *faultyChain) walk(ctx context.Context, perHost int, seed uint64, visit func(n int, doc *feedhistory.Document, err error) bool) *siteLine {
 	l := &siteLine{Serve: c.server(), Seed: seed}
-	client := &Client{
+	client := &feedhistory.Client{
 		Transport: l, Budget: c.budget,
 		NoGuess: true, PerHost: perHost, SameOrigin: c.own,
 	}
@@ -1045,17 +1049,17 @@ func (c *faultyChain) walk(ctx context.Context, perHost int, seed uint64, visit 
 	return l
 }
 
-func (c *faultyChain) past() *chain.Memory[Known, *Document] {
-	return &chain.Memory[Known, *Document]{
+func (c *faultyChain) past() *chain.Memory[feedhistory.Known, *feedhistory.Document] {
+	return &chain.Memory[feedhistory.Known, *feedhistory.Document]{
 		Processed: func(url string) bool { return slices.Contains(c.processed, url) },
-		Known:     func(url string) Known { return c.known[url] },
+		Known:     func(url string) feedhistory.Known { return c.known[url] },
 		Pending:   c.pending,
 	}
 }
 
 // all returns everything that a walk yields.
 func (c *faultyChain) all(perHost int, seed uint64) (yields []string, l *siteLine) {
-	l = c.walk(context.Background(), perHost, seed, func(_ int, doc *Document, err error) bool {
+	l = c.walk(context.Background(), perHost, seed, func(_ int, doc *feedhistory.Document, err error) bool {
 		yields = append(yields, yielded(doc, err))
 		return true
 	})
@@ -1063,9 +1067,9 @@ func (c *faultyChain) all(perHost int, seed uint64) (yields []string, l *siteLin
 }
 
 // yielded describes a yield of a walk completely, except for times.
-func yielded(doc *Document, err error) string {
-	gap, _ := errors.AsType[*Gap](err)
-	unchanged, _ := errors.AsType[*Unchanged](err)
+func yielded(doc *feedhistory.Document, err error) string {
+	gap, _ := errors.AsType[*feedhistory.Gap](err)
+	unchanged, _ := errors.AsType[*feedhistory.Unchanged](err)
 	switch {
 	case err == nil:
 		return "document " + contents(doc)
@@ -1079,7 +1083,7 @@ func yielded(doc *Document, err error) string {
 	return "error " + err.Error()
 }
 
-func contents(d *Document) string {
+func contents(d *feedhistory.Document) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s as %s, %v, permanent %q, %v\n", d.URL, d.Response.Requested, d.Kind(), d.Response.Permanent, d.Links)
 	for _, e := range d.Entries {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package feedhistory
+package feedhistory_test
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"github.com/mmcdole/gofeed"
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/chain"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
@@ -117,14 +118,14 @@ func BenchmarkWalkAhead(b *testing.B) {
 		{"random, known", chainOf(n, random), true},
 	} {
 		b.Run(test.name, func(b *testing.B) {
-			site, known := test.site, map[string]Known{}
+			site, known := test.site, map[string]feedhistory.Known{}
 			read := func(noGuess bool) time.Duration {
 				site.asked = make(chan string, 2*n)
-				c := &Client{Transport: site, NoGuess: noGuess}
-				past := &chain.Memory[Known, *Document]{Known: func(url string) Known { return known[url] }}
+				c := &feedhistory.Client{Transport: site, NoGuess: noGuess}
+				past := &chain.Memory[feedhistory.Known, *feedhistory.Document]{Known: func(url string) feedhistory.Known { return known[url] }}
 				started, documents := time.Now(), 0
 				for doc, err := range c.Walk(b.Context(), "http://example.org/feed", past) {
-					if !is[*Unchanged](err) {
+					if !is[*feedhistory.Unchanged](err) {
 						require.NoError(b, err)
 					}
 					if documents++; test.known && doc != nil && documents > 1 {
@@ -160,7 +161,7 @@ func compare(b *testing.B, read func(noGuess bool) time.Duration) {
 }
 
 func rangeOver(b *testing.B, url string, perHost, n int) {
-	c := &Client{AllowPrivate: true, PerHost: perHost}
+	c := &feedhistory.Client{AllowPrivate: true, PerHost: perHost}
 	defer c.CloseIdle()
 	documents := 0
 	for _, err := range c.Walk(context.Background(), url, nil) {
@@ -198,7 +199,7 @@ func BenchmarkWalkMemory(b *testing.B) {
 	site := newSlowSite(n, 0, 0)
 	server := feedtest.Server(b, site)
 	for b.Loop() {
-		c := &Client{AllowPrivate: true, Budget: Budget{Bytes: 1 << 40}}
+		c := &feedhistory.Client{AllowPrivate: true, Budget: feedhistory.Budget{Bytes: 1 << 40}}
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
@@ -234,14 +235,14 @@ func BenchmarkPoll(b *testing.B) {
 	ctx := context.Background()
 	for _, mode := range []string{"304", "digest"} {
 		validators = mode == "304"
-		c := &Client{AllowPrivate: true}
+		c := &feedhistory.Client{AllowPrivate: true}
 		doc, err := c.Get(ctx, server.URL)
 		require.NoError(b, err)
 		known := doc.Known()
 		b.Run(mode+"/poll", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := c.Poll(ctx, server.URL, known); !is[*Unchanged](err) {
+				if _, err := c.Poll(ctx, server.URL, known); !is[*feedhistory.Unchanged](err) {
 					b.Fatal(err)
 				}
 			}
@@ -252,8 +253,8 @@ func BenchmarkPoll(b *testing.B) {
 			for b.Loop() {
 				req, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
 				require.NoError(b, err)
-				req.Header.Set("User-Agent", userAgent)
-				req.Header.Set("Accept", accept)
+				req.Header.Set("User-Agent", "feedhistory/"+feedhistory.Version)
+				req.Header.Set("Accept", "application/atom+xml, application/rss+xml")
 				if known.ETag != "" {
 					req.Header.Set("If-None-Match", known.ETag)
 				}
@@ -274,13 +275,13 @@ func BenchmarkPoll(b *testing.B) {
 func BenchmarkMerge(b *testing.B) {
 	const perDocument = 1000
 	total := feedtest.Scaled(1_000_000, 2*perDocument)
-	var docs []*Document
+	var docs []*feedhistory.Document
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	for i := range total / perDocument {
 		text := strings.ReplaceAll(feedtest.Generated("atom", perDocument, 100), "urn:uuid:1225c695", fmt.Sprintf("urn:uuid:%08d", i))
-		doc, err := Parse(strings.NewReader(text), "http://example.org/")
+		doc, err := feedhistory.Parse(strings.NewReader(text), "http://example.org/")
 		require.NoError(b, err)
 		docs = append(docs, doc)
 	}
@@ -290,7 +291,7 @@ func BenchmarkMerge(b *testing.B) {
 	for b.Loop() {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		h, err := Merge(feedtest.Values(docs...))
+		h, err := feedhistory.Merge(feedtest.Values(docs...))
 		require.NoError(b, err)
 		runtime.GC()
 		runtime.ReadMemStats(&after)

@@ -1,4 +1,4 @@
-package feedhistory
+package feedhistory_test
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -24,6 +25,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/chain"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
@@ -41,17 +43,17 @@ func digestOf(body string) string {
 // A nil Client is an error of each method that has one, and so is a Client's impossible
 // setting. The nil History of a feed without an answer is Unknown.
 func TestNilClient(t *testing.T) {
-	for says, c := range map[string]*Client{"the Client is nil": nil, "Client.Tries is negative": {Tries: -1}} {
+	for says, c := range map[string]*feedhistory.Client{"the Client is nil": nil, "Client.Tries is negative": {Tries: -1}} {
 		h, fetch := c.Fetch(t.Context(), "http://example.org/")
 		_, get := c.Get(t.Context(), "http://example.org/")
-		_, poll := c.Poll(t.Context(), "http://example.org/", Known{})
+		_, poll := c.Poll(t.Context(), "http://example.org/", feedhistory.Known{})
 		_, discover := c.Discover(t.Context(), "http://example.org/")
 		_, other := c.HTTPClient().Get("http://example.org/")
 		for _, err := range []error{fetch, get, poll, discover, other} {
 			require.ErrorContains(t, err, says)
 		}
 		require.Nil(t, h)
-		require.Equal(t, Unknown, h.Verdict())
+		require.Equal(t, feedhistory.Unknown, h.Verdict())
 		require.Zero(t, c.Wait("http://example.org/"))
 		c.CloseIdle()
 		_, err := c.Clone().Get(t.Context(), "ftp://example.org/")
@@ -61,8 +63,8 @@ func TestNilClient(t *testing.T) {
 
 // CloseIdle closes the transport's idle connections, and the client still works afterwards.
 func TestCloseIdle(t *testing.T) {
-	new(Client).CloseIdle() // nothing is kept yet
-	(&Client{Transport: roundTrip(nil)}).CloseIdle()
+	new(feedhistory.Client).CloseIdle() // nothing is kept yet
+	(&feedhistory.Client{Transport: roundTrip(nil)}).CloseIdle()
 
 	synctest.Test(t, func(t *testing.T) {
 		dialled := 0
@@ -74,7 +76,7 @@ func TestCloseIdle(t *testing.T) {
 			dialled++
 			return dial(ctx, network, address)
 		}
-		client := &Client{Transport: transport}
+		client := &feedhistory.Client{Transport: transport}
 		for i, want := range []int{1, 1, 2, 2} {
 			if i == 2 {
 				client.CloseIdle()
@@ -99,7 +101,7 @@ func TestLogger(t *testing.T) {
 		}}
 		var out bytes.Buffer
 		client := clientOf(s)
-		client.Credentials = []Credential{{Origin: "http://a.example", Header: http.Header{"Authorization": {"Bearer SECRET"}}}}
+		client.Credentials = []feedhistory.Credential{{Origin: "http://a.example", Header: http.Header{"Authorization": {"Bearer SECRET"}}}}
 		client.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{
 			Level: slog.LevelDebug,
 			ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -109,9 +111,9 @@ func TestLogger(t *testing.T) {
 				return a
 			},
 		}))
-		yields := walked(t, client, &chain.Memory[Known, *Document]{
-			Known: func(url string) Known {
-				return map[string]Known{"http://a.example/0": {ETag: `"0"`}}[url]
+		yields := walked(t, client, &chain.Memory[feedhistory.Known, *feedhistory.Document]{
+			Known: func(url string) feedhistory.Known {
+				return map[string]feedhistory.Known{"http://a.example/0": {ETag: `"0"`}}[url]
 			},
 			Pending: []string{"http://a.example/0", "http://a.example/secret"},
 		})
@@ -169,7 +171,7 @@ func TestCredentials(t *testing.T) {
 		"http://A.EXAMPLE:80/0":   {Status: 403},
 	}}
 	client := clientOf(s)
-	client.Credentials = []Credential{
+	client.Credentials = []feedhistory.Credential{
 		{Origin: "http://a.example", Header: http.Header{"Authorization": {"Bearer A"}}}, {Origin: "http://b.example/", Header: http.Header{"Authorization": {"Bearer B"}}},
 		{Origin: "https://c.example", Header: http.Header{"Authorization": {"Bearer C"}}},
 	}
@@ -202,18 +204,18 @@ func TestCredentialHeader(t *testing.T) {
 		got.Add(r.URL.Path + " " + r.Header.Get("X-Key") + " " + r.Header.Get("Cookie"))
 		http.Redirect(w, r, other.URL+"/feed", http.StatusFound)
 	}))
-	client := &Client{AllowPrivate: true, Tries: 1}
+	client := &feedhistory.Client{AllowPrivate: true, Tries: 1}
 	defer client.CloseIdle()
-	client.Credentials = []Credential{{Origin: server.URL, Header: http.Header{"x-key": {"k"}, "Cookie": {"c=1"}}}}
+	client.Credentials = []feedhistory.Credential{{Origin: server.URL, Header: http.Header{"x-key": {"k"}, "Cookie": {"c=1"}}}}
 	_, err := client.Get(t.Context(), server.URL+"/feed")
 	require.NoError(t, err)
 	require.Equal(t, []string{"/feed k c=1", "other "}, got.All())
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v", client.Credentials, client.Credentials, client.Credentials), "c=1")
 	for _, name := range []string{"Host", "User-Agent", "If-None-Match", "a b"} {
 		own := client.Clone()
-		own.Credentials = []Credential{{Origin: server.URL, Header: http.Header{name: {"x"}}}}
+		own.Credentials = []feedhistory.Credential{{Origin: server.URL, Header: http.Header{name: {"x"}}}}
 		_, err = own.Get(t.Context(), server.URL+"/feed")
-		refused := feedtest.ErrorAs[*FetchError](t, err, name)
+		refused := feedtest.ErrorAs[*feedhistory.FetchError](t, err, name)
 		require.ErrorContains(t, refused, "invalid header field")
 	}
 }
@@ -235,7 +237,7 @@ func TestPrivateAddresses(t *testing.T) {
 		close(connected)
 	}()
 
-	safe := new(Client)
+	safe := new(feedhistory.Client)
 	defer safe.CloseIdle()
 	for _, host := range []string{
 		"127.0.0.1", "127.1.2.3", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "10.0.0.1", "192.168.1.1", "172.16.0.1",
@@ -258,15 +260,15 @@ func TestPrivateAddresses(t *testing.T) {
 			})
 			h, err := client.Fetch(t.Context(), feedURL)
 			require.NoError(t, err)
-			require.Equal(t, Partial, h.Verdict())
+			require.Equal(t, feedhistory.Partial, h.Verdict())
 			require.Len(t, h.Gaps, 1)
-			require.Equal(t, ReasonRefused, h.Gaps[0].Reason, "%v", h.Gaps[0])
-			refused := feedtest.ErrorAs[*FetchError](t, h.Gaps[0])
-			require.ErrorIs(t, refused, ErrPrivateAddress)
+			require.Equal(t, feedhistory.ReasonRefused, h.Gaps[0].Reason, "%v", h.Gaps[0])
+			refused := feedtest.ErrorAs[*feedhistory.FetchError](t, h.Gaps[0])
+			require.ErrorIs(t, refused, feedhistory.ErrPrivateAddress)
 			require.Equal(t, []string{"urn:1"}, ids(h.Entries))
 		}
-		_, err := Fetch(t.Context(), private)
-		require.Equal(t, ReasonRefused, reasonOf(err), "%v", err)
+		_, err := feedhistory.Fetch(t.Context(), private)
+		require.Equal(t, feedhistory.ReasonRefused, feedhistory.NewGap("", err).Reason, "%v", err)
 	}
 	require.NoError(t, listener.Close())
 	require.Nil(t, <-connected, "a private address was talked to")
@@ -282,7 +284,7 @@ func TestForbiddenLinks(t *testing.T) {
 		h, err := clientOf(s).Fetch(t.Context(), feedURL)
 		require.NoError(t, err)
 		require.Len(t, h.Gaps, 1)
-		require.Equal(t, ReasonRefused, h.Gaps[0].Reason, "%v", h.Gaps[0])
+		require.Equal(t, feedhistory.ReasonRefused, h.Gaps[0].Reason, "%v", h.Gaps[0])
 		require.Equal(t, []string{feedURL}, s.Took())
 		require.NotContains(t, h.Gaps[0].Err.Error(), "secret")
 	}
@@ -291,7 +293,16 @@ func TestForbiddenLinks(t *testing.T) {
 // A credential is for the scheme, host and port of its origin. The first for an origin counts,
 // and its Authorization replaces a field of that name.
 func TestSecrets(t *testing.T) {
-	p := Client{Credentials: []Credential{
+	var sent http.Header
+	p := feedhistory.Client{Tries: 1, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		sent = http.Header{}
+		for _, name := range []string{"Authorization", "X-Key", "Cookie"} {
+			if values := r.Header[name]; values != nil {
+				sent[name] = values
+			}
+		}
+		return &http.Response{StatusCode: http.StatusNotFound, Body: http.NoBody, Request: r}, nil
+	}), Credentials: []feedhistory.Credential{
 		{Header: http.Header{"Authorization": {"nobody"}}}, {Origin: "http://[", Header: http.Header{"Authorization": {"nobody"}}}, {Origin: "a", Header: http.Header{"Authorization": {"nobody"}}}, {Origin: "http:///x", Header: http.Header{"Authorization": {"nobody"}}},
 		{Origin: "https://a", Header: http.Header{"Authorization": {"secure"}}},
 		{Origin: "http://A:80/x", Header: http.Header{"authorization": {"a"}, "x-key": {"c", "d"}}},
@@ -304,13 +315,13 @@ func TestSecrets(t *testing.T) {
 		"https://a:443/feed": {"Authorization": {"secure"}},
 		"http://a:8080/":     {"Authorization": {"Basic bWU6c2VjcmV0"}},
 		"http://b?x":         {"Cookie": {"b"}},
-		"http://sub.a/":      nil,
-		"http://a:81/":       nil,
-		"https://b/":         nil,
+		"http://sub.a/":      {},
+		"http://a:81/":       {},
+		"https://b/":         {},
 	} {
-		u, err := url.Parse(address)
-		require.NoError(t, err)
-		require.Equal(t, want, p.secrets(u), address)
+		_, err := p.Get(t.Context(), address)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.Equal(t, want, sent, address)
 	}
 }
 
@@ -353,15 +364,15 @@ Content-Type: text/html
 
 func TestDiscover(t *testing.T) {
 	site := feedtest.Serve(t, discoverSite)
-	c := &Client{AllowPrivate: true, Tries: 1}
+	c := &feedhistory.Client{AllowPrivate: true, Tries: 1}
 	defer c.CloseIdle()
-	atom := func(path, title string) Links {
-		return Links{{Rel: "alternate", Href: site.URL + path, Type: "application/atom+xml", Title: title}}
+	atom := func(path, title string) feedhistory.Links {
+		return feedhistory.Links{{Rel: "alternate", Href: site.URL + path, Type: "application/atom+xml", Title: title}}
 	}
-	for path, want := range map[string]Links{
+	for path, want := range map[string]feedhistory.Links{
 		"/page":          atom("/feed.atom", "News"),
 		"/page#top":      atom("/feed.atom", "News"),
-		"/comments":      append(atom("/feed.atom", "News"), Link{Rel: "replies", Href: site.URL + "/comments.atom", Type: "application/atom+xml", Title: "Comments"}),
+		"/comments":      append(atom("/feed.atom", "News"), feedhistory.Link{Rel: "replies", Href: site.URL + "/comments.atom", Type: "application/atom+xml", Title: "Comments"}),
 		"/sloppy":        atom("/f", ""),
 		"/xhtml":         atom("/dir/f", ""),
 		"/mislabelled":   atom("/mislabelled", "Feed"),
@@ -374,23 +385,23 @@ func TestDiscover(t *testing.T) {
 		require.Equal(t, want, links, path)
 	}
 	_, err := c.Discover(t.Context(), site.URL+"/nothing")
-	feedtest.ErrorAs[*FetchError](t, err)
-	refused := &Client{}
+	feedtest.ErrorAs[*feedhistory.FetchError](t, err)
+	refused := &feedhistory.Client{}
 	_, err = refused.Discover(t.Context(), site.URL+"/page")
-	feedtest.ErrorAs[*FetchError](t, err)
+	feedtest.ErrorAs[*feedhistory.FetchError](t, err)
 }
 
 func TestNotFeedError(t *testing.T) {
 	site := feedtest.Serve(t, discoverSite)
-	c := &Client{AllowPrivate: true, Tries: 1}
+	c := &feedhistory.Client{AllowPrivate: true, Tries: 1}
 	defer c.CloseIdle()
 	for path, page := range map[string]bool{"/page": true, "/sloppy": true, "/sub/bare.html": true, "/data.xml": false, "/data.json": false} {
 		_, err := c.Fetch(t.Context(), site.URL+path)
-		other := feedtest.ErrorAs[*ParseError](t, err, path)
-		require.Equal(t, page, errors.Is(err, ErrWebPage), path)
+		other := feedtest.ErrorAs[*feedhistory.ParseError](t, err, path)
+		require.Equal(t, page, errors.Is(err, feedhistory.ErrWebPage), path)
 		require.Equal(t, site.URL+path, other.URL)
-		require.Equal(t, ReasonNotFeed, other.Reason)
-		require.Equal(t, ReasonNotFeed, NewGap("", err).Reason)
+		require.Equal(t, feedhistory.ReasonNotFeed, other.Reason)
+		require.Equal(t, feedhistory.ReasonNotFeed, feedhistory.NewGap("", err).Reason)
 	}
 }
 
@@ -404,16 +415,16 @@ func TestDiscoverStops(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "<!doctype html>")
 	}))
-	c := &Client{AllowPrivate: true, Tries: 1}
+	c := &feedhistory.Client{AllowPrivate: true, Tries: 1}
 	defer c.CloseIdle()
 	links, err := c.Discover(t.Context(), server.URL)
 	require.Empty(t, links)
-	feedtest.ErrorAs[*FetchError](t, err)
+	feedtest.ErrorAs[*feedhistory.FetchError](t, err)
 	require.EqualValues(t, 2, asked.Load())
 }
 
-func clientOf(s *memorySites) *Client {
-	return &Client{Transport: &siteLine{Serve: s.Answer}, PerHost: 1, Tries: 1}
+func clientOf(s *memorySites) *feedhistory.Client {
+	return &feedhistory.Client{Transport: &siteLine{Serve: s.Answer}, PerHost: 1, Tries: 1}
 }
 
 // feed returns a document with one entry, after the given elements.
@@ -436,26 +447,26 @@ func TestPoll(t *testing.T) {
 	text, broken := feed("urn:1", ""), "<feed><entry>"
 	tests := []struct {
 		name  string
-		known Known
+		known feedhistory.Known
 		reply siteReply
 		want  string // "unchanged", "document", or the reason of the error
 	}{
-		{"304", Known{ETag: `"1"`}, siteReply{Status: 304}, "unchanged"},
-		{"304, by date", Known{LastModified: "yesterday"}, siteReply{Status: 304}, "unchanged"},
-		{"304 that nobody asked for", Known{}, siteReply{Status: 304}, "status"},
-		{"304 though only a digest was known", Known{Digest: digestOf(text)}, siteReply{Status: 304}, "status"},
-		{"the same bytes", Known{Digest: digestOf(text)}, siteReply{Body: text}, "unchanged"},
-		{"the same bytes, in spite of validators", Known{ETag: `"1"`, Digest: digestOf(text)}, siteReply{Body: text}, "unchanged"},
-		{"the same bytes, compressed", Known{Digest: digestOf(text)},
+		{"304", feedhistory.Known{ETag: `"1"`}, siteReply{Status: 304}, "unchanged"},
+		{"304, by date", feedhistory.Known{LastModified: "yesterday"}, siteReply{Status: 304}, "unchanged"},
+		{"304 that nobody asked for", feedhistory.Known{}, siteReply{Status: 304}, "status"},
+		{"304 though only a digest was known", feedhistory.Known{Digest: digestOf(text)}, siteReply{Status: 304}, "status"},
+		{"the same bytes", feedhistory.Known{Digest: digestOf(text)}, siteReply{Body: text}, "unchanged"},
+		{"the same bytes, in spite of validators", feedhistory.Known{ETag: `"1"`, Digest: digestOf(text)}, siteReply{Body: text}, "unchanged"},
+		{"the same bytes, compressed", feedhistory.Known{Digest: digestOf(text)},
 			siteReply{Header: []string{"Content-Encoding: gzip"}, Body: gzipped(text)}, "unchanged"},
-		{"the same bytes, which are not parsed again", Known{Digest: digestOf(broken)}, siteReply{Body: broken}, "unchanged"},
-		{"the same bytes, but cut short", Known{Digest: digestOf(text[:40])},
+		{"the same bytes, which are not parsed again", feedhistory.Known{Digest: digestOf(broken)}, siteReply{Body: broken}, "unchanged"},
+		{"the same bytes, but cut short", feedhistory.Known{Digest: digestOf(text[:40])},
 			siteReply{Header: []string{"Content-Length: " + strconv.Itoa(len(text))}, Body: text[:40]}, "truncated"},
-		{"other bytes", Known{Digest: digestOf(text)}, siteReply{Body: text + " "}, "document"},
-		{"the same length", Known{Digest: digestOf(text)}, siteReply{Body: feed("urn:2", "")}, "document"},
-		{"nothing, again", Known{Digest: digestOf("")}, siteReply{}, "unchanged"},
-		{"nothing known", Known{}, siteReply{Body: text}, "document"},
-		{"other bytes, broken", Known{Digest: digestOf(text)}, siteReply{Body: broken}, "truncated"},
+		{"other bytes", feedhistory.Known{Digest: digestOf(text)}, siteReply{Body: text + " "}, "document"},
+		{"the same length", feedhistory.Known{Digest: digestOf(text)}, siteReply{Body: feed("urn:2", "")}, "document"},
+		{"nothing, again", feedhistory.Known{Digest: digestOf("")}, siteReply{}, "unchanged"},
+		{"nothing known", feedhistory.Known{}, siteReply{Body: text}, "document"},
+		{"other bytes, broken", feedhistory.Known{Digest: digestOf(text)}, siteReply{Body: broken}, "truncated"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -464,18 +475,17 @@ func TestPoll(t *testing.T) {
 			switch test.want {
 			case "document":
 				require.NoError(t, err)
-				require.Equal(t, digestOf(test.reply.Body), doc.Response.digest)
-				require.Equal(t, doc.Response.digest, doc.Known().Digest)
+				require.Equal(t, digestOf(test.reply.Body), doc.Known().Digest)
 			case "unchanged":
 				require.Nil(t, doc)
-				unchanged := feedtest.ErrorAs[*Unchanged](t, err)
+				unchanged := feedtest.ErrorAs[*feedhistory.Unchanged](t, err)
 				require.Equal(t, test.known, unchanged.Known)
 				require.Equal(t, feedURL, unchanged.Response.Requested)
 				require.False(t, unchanged.Response.Received.IsZero())
 				require.Contains(t, err.Error(), feedURL)
 			default:
 				require.Error(t, err)
-				require.Equal(t, test.want, string(reasonOf(err)), "%v", err)
+				require.Equal(t, test.want, string(feedhistory.NewGap("", err).Reason), "%v", err)
 			}
 		})
 	}
@@ -511,10 +521,11 @@ func TestPollValidators(t *testing.T) {
 				s.Replies[feedURL] = siteReply{Body: feed("urn:1", "")}
 			}
 			_, err = client.Poll(t.Context(), feedURL, known)
-			unchanged := feedtest.ErrorAs[*Unchanged](t, err)
+			unchanged := feedtest.ErrorAs[*feedhistory.Unchanged](t, err)
 			require.Equal(t, []string{feedURL + conditions}, s.Took())
-			require.Equal(t, etag, unchanged.Response.etag, "those that a 304 does not repeat stay in force")
-			require.Equal(t, date, unchanged.Response.lastModified)
+			inForce, since := unchanged.Response.Validators()
+			require.Equal(t, etag, inForce, "those that a 304 does not repeat stay in force")
+			require.Equal(t, date, since)
 		}
 	}
 }
@@ -522,11 +533,12 @@ func TestPollValidators(t *testing.T) {
 // A 304 may give newer validators.
 func TestPollNewValidators(t *testing.T) {
 	s := &memorySites{Replies: map[string]siteReply{feedURL: {Status: 304, Header: []string{`Etag: W/"2"`, "Cache-Control: max-age=60"}}}}
-	_, err := clientOf(s).Poll(t.Context(), feedURL, Known{ETag: `"1"`, LastModified: "then"})
-	unchanged := feedtest.ErrorAs[*Unchanged](t, err)
+	_, err := clientOf(s).Poll(t.Context(), feedURL, feedhistory.Known{ETag: `"1"`, LastModified: "then"})
+	unchanged := feedtest.ErrorAs[*feedhistory.Unchanged](t, err)
 	require.Equal(t, `"1"`, unchanged.Known.ETag)
-	require.Equal(t, `W/"2"`, unchanged.Response.etag)
-	require.Equal(t, "then", unchanged.Response.lastModified)
+	etag, date := unchanged.Response.Validators()
+	require.Equal(t, `W/"2"`, etag)
+	require.Equal(t, "then", date)
 	require.Equal(t, time.Minute, unchanged.Response.Fresh.Sub(unchanged.Response.Received))
 }
 
@@ -554,7 +566,7 @@ func TestPollValidatorsOfAnOrigin(t *testing.T) {
 			s := &memorySites{Replies: map[string]siteReply{
 				feedURL: redirectTo(302, test.other), test.other: {Body: feed("urn:1", "")},
 			}}
-			doc, err := clientOf(s).Poll(t.Context(), feedURL, Known{URL: test.from, ETag: `"1"`})
+			doc, err := clientOf(s).Poll(t.Context(), feedURL, feedhistory.Known{URL: test.from, ETag: `"1"`})
 			require.NoError(t, err)
 			require.Equal(t, test.want, s.Took())
 			require.Equal(t, test.other, doc.Known().URL)
@@ -565,18 +577,17 @@ func TestPollValidatorsOfAnOrigin(t *testing.T) {
 
 // What a document says about itself is known when it has not changed.
 func TestKnown(t *testing.T) {
-	s := &memorySites{Replies: map[string]siteReply{feedURL: {
-		Header: []string{`Etag: "1"`}, Body: feed("urn:1", `<link rel="prev-archive" href="archive"/>`),
-	}}}
+	text := feed("urn:1", `<link rel="prev-archive" href="archive"/>`)
+	s := &memorySites{Replies: map[string]siteReply{feedURL: {Header: []string{`Etag: "1"`}, Body: text}}}
 	doc, err := clientOf(s).Get(t.Context(), feedURL)
 	require.NoError(t, err)
-	require.Equal(t, Known{
-		URL: feedURL, ETag: `"1"`, Digest: doc.Response.digest, Kind: Archived, Older: "http://a.example/archive",
+	require.Equal(t, feedhistory.Known{
+		URL: feedURL, ETag: `"1"`, Digest: digestOf(text), Kind: feedhistory.Archived, Older: "http://a.example/archive",
 	}, doc.Known())
 
-	parsed, err := Parse(strings.NewReader(feed("urn:1", "")), feedURL)
+	parsed, err := feedhistory.Parse(strings.NewReader(feed("urn:1", "")), feedURL)
 	require.NoError(t, err)
-	require.Equal(t, Known{URL: feedURL, Kind: Plain}, parsed.Known())
+	require.Equal(t, feedhistory.Known{URL: feedURL, Kind: feedhistory.Plain}, parsed.Known())
 	require.Zero(t, parsed.Response)
 	require.True(t, parsed.Schedule.Next(parsed.Response).IsZero())
 }
@@ -601,9 +612,9 @@ func TestPermanent(t *testing.T) {
 			if test.want > 0 {
 				want = url(test.want)
 			}
-			doc, err := clientOf(s).Poll(t.Context(), url(0), Known{ETag: `"1"`})
+			doc, err := clientOf(s).Poll(t.Context(), url(0), feedhistory.Known{ETag: `"1"`})
 			if final.Status == 304 {
-				unchanged := feedtest.ErrorAs[*Unchanged](t, err)
+				unchanged := feedtest.ErrorAs[*feedhistory.Unchanged](t, err)
 				require.Equal(t, want, unchanged.Response.Permanent, "%v", test.statuses)
 				continue
 			}
@@ -621,23 +632,23 @@ func TestGone(t *testing.T) {
 		if status > 0 {
 			s.Replies = map[string]siteReply{feedURL: redirectTo(status, "/gone"), "http://a.example/gone": {Status: 410}}
 		}
-		for _, poll := range []func(*Client) error{
-			func(c *Client) error {
-				_, err := c.Poll(t.Context(), feedURL, Known{ETag: `"1"`})
+		for _, poll := range []func(*feedhistory.Client) error{
+			func(c *feedhistory.Client) error {
+				_, err := c.Poll(t.Context(), feedURL, feedhistory.Known{ETag: `"1"`})
 				return err
 			},
-			func(c *Client) error {
+			func(c *feedhistory.Client) error {
 				_, err := c.Fetch(t.Context(), feedURL)
 				return err
 			},
 		} {
-			gone := feedtest.ErrorAs[*FetchError](t, poll(clientOf(s)))
+			gone := feedtest.ErrorAs[*feedhistory.FetchError](t, poll(clientOf(s)))
 			require.Equal(t, want, gone.Gone, "%d", status)
 		}
 	}
 	s := &memorySites{Replies: map[string]siteReply{feedURL: {Status: 404}}}
 	_, err := clientOf(s).Get(t.Context(), feedURL)
-	status := feedtest.ErrorAs[*FetchError](t, err)
+	status := feedtest.ErrorAs[*feedhistory.FetchError](t, err)
 	require.False(t, status.Gone)
 }
 
@@ -652,7 +663,7 @@ func TestRetryAfterBeyondMaxWait(t *testing.T) {
 				client.Tries = 0
 				start := time.Now()
 				_, err := client.Get(t.Context(), feedURL)
-				status := feedtest.ErrorAs[*FetchError](t, err)
+				status := feedtest.ErrorAs[*feedhistory.FetchError](t, err)
 				require.True(t, start.Add(time.Hour).Equal(status.RetryAt))
 				require.NoError(t, status.Err)
 				require.Equal(t, []string{feedURL}, s.Took())
@@ -660,7 +671,7 @@ func TestRetryAfterBeyondMaxWait(t *testing.T) {
 				time.Sleep(time.Hour - time.Minute)
 				_, err = client.Fetch(t.Context(), "http://a.example/other")
 				require.ErrorAs(t, err, &status)
-				require.ErrorIs(t, status, errRemembered)
+				require.ErrorContains(t, status, "from an earlier answer")
 				require.Equal(t, code, status.Status)
 				require.True(t, start.Add(time.Hour).Equal(status.RetryAt))
 				require.Empty(t, s.Took(), "the host is left alone")
@@ -689,8 +700,8 @@ func TestRetryAfterOfAnArchive(t *testing.T) {
 			h, err := client.Fetch(t.Context(), feedURL)
 			require.NoError(t, err)
 			require.Len(t, h.Gaps, 1)
-			require.Equal(t, ReasonStatus, h.Gaps[0].Reason)
-			status := feedtest.ErrorAs[*FetchError](t, h.Gaps[0])
+			require.Equal(t, feedhistory.ReasonStatus, h.Gaps[0].Reason)
+			status := feedtest.ErrorAs[*feedhistory.FetchError](t, h.Gaps[0])
 			require.Equal(t, time.Hour, time.Until(status.RetryAt))
 			require.Equal(t, []string{feedURL, archive}, s.Took())
 
@@ -706,7 +717,7 @@ func TestRetryAfterOfAnArchive(t *testing.T) {
 			}
 			h, err = client.Fetch(t.Context(), feedURL)
 			require.NoError(t, err)
-			require.Equal(t, Whole, h.Verdict())
+			require.Equal(t, feedhistory.Whole, h.Verdict())
 			require.Equal(t, 10*time.Second, time.Since(started))
 		})
 	}
@@ -726,7 +737,7 @@ func (f carelessFeed) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var carelessFeeds = rapid.Custom(func(t *rapid.T) (f carelessFeed) {
 	n := rapid.IntRange(1, 7).Draw(t, "documents")
-	rels := []string{relPrevArchive, relPrevArchive, relPrevArchive, relPrevArchive, relNext, relPrevious, relLast, relNextArchive}
+	rels := []string{"prev-archive", "prev-archive", "prev-archive", "prev-archive", "next", "previous", "last", "next-archive"}
 	rarely := func(what string) bool { return rapid.IntRange(0, 5).Draw(t, what) == 0 }
 	for i := range n {
 		var b strings.Builder
@@ -748,13 +759,13 @@ var carelessFeeds = rapid.Custom(func(t *rapid.T) (f carelessFeed) {
 			link(rapid.SampledFrom(rels).Draw(t, "older"), i+1)
 		}
 		if i > 0 && rapid.Bool().Draw(t, "newer") {
-			link(relNextArchive, rapid.SampledFrom([]int{i - 1, i - 1, 0, n - 1}).Draw(t, "newer is"))
+			link("next-archive", rapid.SampledFrom([]int{i - 1, i - 1, 0, n - 1}).Draw(t, "newer is"))
 		}
 		if rarely("another") {
 			link(rapid.SampledFrom(rels).Draw(t, "another by"), rapid.IntRange(0, n-1).Draw(t, "another is"))
 		}
 		if rarely("stale self") {
-			link(relSelf, rapid.IntRange(0, n-1).Draw(t, "self"))
+			link("self", rapid.IntRange(0, n-1).Draw(t, "self"))
 		}
 		fmt.Fprintf(&b, "<entry><id>urn:%d</id></entry>", i)
 		if rarely("repeats") {
@@ -777,13 +788,13 @@ func TestCarelessPublisher(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := carelessFeeds.Draw(t, "feed")
 		var requests atomic.Int64
-		c := &Client{Tries: 1, NoGuess: true, PerHost: 1, Wrap: func(next http.RoundTripper) http.RoundTripper {
+		c := &feedhistory.Client{Tries: 1, NoGuess: true, PerHost: 1, Wrap: func(next http.RoundTripper) http.RoundTripper {
 			return counting{next, &requests}
 		}, Transport: f}
 		h, err := c.Fetch(t.Context(), "http://example.org/0")
 		require.NoError(t, err)
 		require.LessOrEqual(t, int(requests.Load()), len(f)+1)
-		if h.Verdict() != Whole {
+		if h.Verdict() != feedhistory.Whole {
 			return
 		}
 		there := map[string]bool{}
@@ -810,10 +821,10 @@ func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // A subscriber is a small poll loop, as a user of the package would write it.
 type subscriber struct {
-	client   *Client
+	client   *feedhistory.Client
 	url      string
-	known    map[string]Known
-	schedule Schedule
+	known    map[string]feedhistory.Known
+	schedule feedhistory.Schedule
 	archives map[string]bool // that have been stored
 	entries  map[string]bool
 	whole    bool // read the archives as well
@@ -829,7 +840,7 @@ func (s *subscriber) run(ctx context.Context, until time.Time) {
 			return
 		}
 		if now := time.Now(); next.Before(now.Add(halfAnHour)) {
-			next = s.schedule.Next(Response{Received: now, Fresh: now.Add(halfAnHour)})
+			next = s.schedule.Next(feedhistory.Response{Received: now, Fresh: now.Add(halfAnHour)})
 		}
 		time.Sleep(max(time.Until(next), time.Minute)) // so that a mistake here is seen, and ends
 	}
@@ -842,8 +853,8 @@ func (s *subscriber) poll(ctx context.Context) (next time.Time, gone bool) {
 		return s.head(doc, err)
 	}
 	first := true
-	for doc, err := range s.client.Walk(ctx, s.url, &chain.Memory[Known, *Document]{
-		Known:     func(url string) Known { return s.known[url] },
+	for doc, err := range s.client.Walk(ctx, s.url, &chain.Memory[feedhistory.Known, *feedhistory.Document]{
+		Known:     func(url string) feedhistory.Known { return s.known[url] },
 		Processed: func(url string) bool { return s.archives[url] },
 	}) {
 		if first {
@@ -858,10 +869,10 @@ func (s *subscriber) poll(ctx context.Context) (next time.Time, gone bool) {
 }
 
 // head learns from the answer for the feed itself.
-func (s *subscriber) head(doc *Document, err error) (next time.Time, gone bool) {
-	unchanged, _ := errors.AsType[*Unchanged](err)
-	status, _ := errors.AsType[*FetchError](err)
-	var resp Response
+func (s *subscriber) head(doc *feedhistory.Document, err error) (next time.Time, gone bool) {
+	unchanged, _ := errors.AsType[*feedhistory.Unchanged](err)
+	status, _ := errors.AsType[*feedhistory.FetchError](err)
+	var resp feedhistory.Response
 	known := s.known[s.url]
 	switch {
 	case err == nil:
@@ -869,11 +880,11 @@ func (s *subscriber) head(doc *Document, err error) (next time.Time, gone bool) 
 		resp, known, s.schedule = doc.Response, doc.Known(), doc.Schedule
 	case unchanged != nil:
 		resp = unchanged.Response
-		known.ETag, known.LastModified = resp.etag, resp.lastModified
+		known.ETag, known.LastModified = resp.Validators()
 	case status != nil && status.Gone:
 		return time.Time{}, true
 	case status != nil && !status.RetryAt.IsZero():
-		return s.schedule.Next(Response{Received: time.Now(), Fresh: status.RetryAt}), false
+		return s.schedule.Next(feedhistory.Response{Received: time.Now(), Fresh: status.RetryAt}), false
 	default:
 		return time.Now().Add(time.Hour), false
 	}
@@ -884,7 +895,7 @@ func (s *subscriber) head(doc *Document, err error) (next time.Time, gone bool) 
 	return s.schedule.Next(resp), false
 }
 
-func (s *subscriber) store(doc *Document) {
+func (s *subscriber) store(doc *feedhistory.Document) {
 	for _, e := range doc.Entries {
 		s.entries[e.ID] = true
 	}
@@ -898,8 +909,8 @@ func TestEtiquette(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatcher()
 			s := &subscriber{
-				client: &Client{Transport: feedtest.Pipe(t, w)}, url: "http://feed.example" + feedPath,
-				known: map[string]Known{}, archives: map[string]bool{}, entries: map[string]bool{}, whole: whole,
+				client: &feedhistory.Client{Transport: feedtest.Pipe(t, w)}, url: "http://feed.example" + feedPath,
+				known: map[string]feedhistory.Known{}, archives: map[string]bool{}, entries: map[string]bool{}, whole: whole,
 			}
 			s.run(t.Context(), time.Now().Add(week))
 			t.Logf("whole history: %v\n%s", whole, w.Report())
@@ -1302,7 +1313,7 @@ func TestProxy(t *testing.T) {
 	proxy, plain, secure, asked := feedServers(t)
 	address, err := url.Parse(strings.Replace(proxy.URL, "://", "://me:SECRET@", 1))
 	require.NoError(t, err)
-	c := &Client{
+	c := &feedhistory.Client{
 		Proxy: http.ProxyURL(address), RootCAs: secure.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, Tries: 1,
 	}
 	defer c.CloseIdle()
@@ -1317,10 +1328,10 @@ func TestProxy(t *testing.T) {
 
 	direct := c.Clone()
 	direct.Proxy = nil
-	for _, c := range []*Client{c, direct} {
+	for _, c := range []*feedhistory.Client{c, direct} {
 		for _, feed := range []string{plain.URL, secure.URL, strings.Replace(plain.URL, "127.0.0.1", "localhost", 1), proxy.URL} {
 			_, err := c.Get(t.Context(), feed)
-			require.ErrorIs(t, err, ErrPrivateAddress, feed)
+			require.ErrorIs(t, err, feedhistory.ErrPrivateAddress, feed)
 		}
 	}
 	direct.CloseIdle()
@@ -1331,7 +1342,7 @@ func TestProxy(t *testing.T) {
 	_, err = other.Get(t.Context(), "https://example.com/feed")
 	require.ErrorContains(t, err, "certificate")
 	require.NotContains(t, err.Error(), "proxy")
-	own := &Client{RootCAs: c.RootCAs, AllowPrivate: true, Tries: 1}
+	own := &feedhistory.Client{RootCAs: c.RootCAs, AllowPrivate: true, Tries: 1}
 	defer own.CloseIdle()
 	_, err = own.Get(t.Context(), secure.URL)
 	require.NoError(t, err)
@@ -1355,19 +1366,19 @@ func TestProxyErrors(t *testing.T) {
 	} {
 		address, err := url.Parse(strings.Replace(test.proxy, "://", "://me:SECRET@", 1))
 		require.NoError(t, err)
-		c := &Client{Proxy: http.ProxyURL(address), Tries: 2, MaxWait: time.Millisecond, Timeout: 200 * time.Millisecond}
+		c := &feedhistory.Client{Proxy: http.ProxyURL(address), Tries: 2, MaxWait: time.Millisecond, Timeout: 200 * time.Millisecond}
 		_, err = c.Get(t.Context(), test.feed)
-		failed := feedtest.ErrorAs[*FetchError](t, err)
-		require.Equal(t, ReasonNetwork, failed.Reason)
+		failed := feedtest.ErrorAs[*feedhistory.FetchError](t, err)
+		require.Equal(t, feedhistory.ReasonNetwork, failed.Reason)
 		require.Zero(t, failed.Status)
-		require.Equal(t, "the proxy "+address.Host+": "+test.says, Describe(err))
+		require.Equal(t, "the proxy "+address.Host+": "+test.says, feedhistory.Describe(err))
 		require.ErrorContains(t, err, "the proxy "+address.Host+": ")
 		require.NotContains(t, err.Error(), "SECRET")
-		require.False(t, errors.Is(err, &FetchError{Status: http.StatusForbidden}))
+		require.False(t, errors.Is(err, &feedhistory.FetchError{Status: http.StatusForbidden}))
 		c.CloseIdle()
 	}
 	require.Len(t, asked.Took(), 3, "a refusal is not asked for again")
-	c := &Client{Proxy: func(*http.Request) (*url.URL, error) { return nil, io.EOF }, Tries: 1}
+	c := &feedhistory.Client{Proxy: func(*http.Request) (*url.URL, error) { return nil, io.EOF }, Tries: 1}
 	_, err = c.Get(t.Context(), "http://example.com/")
 	require.ErrorContains(t, err, "choosing its proxy")
 }
@@ -1392,7 +1403,7 @@ func TestHTTPClient(t *testing.T) {
 	})
 	mux.HandleFunc("/gone", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
 	server := feedtest.Server(t, mux)
-	c := &Client{AllowPrivate: true, Tries: 1, Credentials: []Credential{{Origin: server.URL, Header: http.Header{"Authorization": {"Bearer B"}}}}}
+	c := &feedhistory.Client{AllowPrivate: true, Tries: 1, Credentials: []feedhistory.Credential{{Origin: server.URL, Header: http.Header{"Authorization": {"Bearer B"}}}}}
 	defer c.CloseIdle()
 	get := func(method, path string, header http.Header) (*http.Response, int64) {
 		r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, nil)
@@ -1425,15 +1436,15 @@ func TestHTTPClient(t *testing.T) {
 	require.True(t, resp.Uncompressed)
 	require.Empty(t, resp.Header.Get("Content-Encoding"))
 	resp, _ = get("GET", "/gone", http.Header{})
-	require.Equal(t, &FetchError{URL: server.URL + "/gone", Reason: ReasonStatus, Status: http.StatusGone}, NewFetchError(resp))
+	require.Equal(t, &feedhistory.FetchError{URL: server.URL + "/gone", Reason: feedhistory.ReasonStatus, Status: http.StatusGone}, feedhistory.NewFetchError(resp))
 	for _, request := range []func() (*http.Response, error){
 		func() (*http.Response, error) {
 			return c.HTTPClient().Post(server.URL, "text/plain", strings.NewReader("x"))
 		},
-		func() (*http.Response, error) { return new(Client).HTTPClient().Get(server.URL) },
+		func() (*http.Response, error) { return new(feedhistory.Client).HTTPClient().Get(server.URL) },
 	} {
 		_, err := request()
-		require.Equal(t, ReasonRefused, feedtest.ErrorAs[*FetchError](t, err).Reason)
+		require.Equal(t, feedhistory.ReasonRefused, feedtest.ErrorAs[*feedhistory.FetchError](t, err).Reason)
 	}
 	_, err := c.Get(t.Context(), server.URL+"/episode.mp3")
 	require.True(t, is[*http.MaxBytesError](err), "a document ends at MaxBytes: %v", err)

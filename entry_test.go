@@ -1,4 +1,4 @@
-package feedhistory
+package feedhistory_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/stretchr/testify/require"
 )
@@ -20,7 +21,7 @@ func TestPictureOfJSON(t *testing.T) {
 		`{"id":"1","image":"a.png","content_text":"text"}`: "text",
 		`{"id":"1"}`: "",
 	} {
-		e, err := ReadEntry(JSONFeed, item, "http://h/")
+		e, err := feedhistory.ReadEntry(feedhistory.JSONFeed, item, "http://h/")
 		require.NoError(t, err)
 		require.Equal(t, want, e.Content().Body, item)
 	}
@@ -37,10 +38,10 @@ func TestJSONNames(t *testing.T) {
 		`{"id":"right","_x":{"a":"\"ID\":","b":["\\"]},"\u0049D":"wrong"}`:       "right",
 		`{"id":"right","attachments":[{"URL":"http://h/x","url":"http://h/y"}]}`: "right",
 	} {
-		doc, err := Parser{}.parse(fmt.Sprintf(feed, item), "")
+		doc, err := feedhistory.Parse(strings.NewReader(fmt.Sprintf(feed, item)), "")
 		require.NoError(t, err, item)
 		require.Equal(t, want, doc.Entries[0].ID, item)
-		again, err := ReadEntry(JSONFeed, string(doc.Entries[0].JSON()), "")
+		again, err := feedhistory.ReadEntry(feedhistory.JSONFeed, string(doc.Entries[0].JSON()), "")
 		require.NoError(t, err)
 		require.Equal(t, want, again.ID)
 		for _, l := range again.Links {
@@ -57,7 +58,7 @@ func TestItemsThatShareALink(t *testing.T) {
 	}
 	const day1, day2 = "<pubDate>Mon, 01 Dec 2003 00:00:00 GMT</pubDate>", "<pubDate>Tue, 02 Dec 2003 00:00:00 GMT</pubDate>"
 	ids := func(items ...string) (ids []string) {
-		doc, err := Parser{}.parse("<rss><channel>"+strings.Join(items, "")+"</channel></rss>", "")
+		doc, err := feedhistory.Parse(strings.NewReader("<rss><channel>"+strings.Join(items, "")+"</channel></rss>"), "")
 		require.NoError(t, err)
 		for _, e := range doc.Entries {
 			require.True(t, e.WeakID)
@@ -83,16 +84,16 @@ func TestItemsThatShareALink(t *testing.T) {
 
 // testReadAgain checks that an entry says the same when read again from the results of XML
 // and JSON.
-func testReadAgain(t *testing.T, e *Entry, base string) {
+func testReadAgain(t *testing.T, e *feedhistory.Entry, base string) {
 	t.Helper()
 	data := string(e.XML())
-	if e.format() == JSONFeed {
+	if e.Source.Format == feedhistory.JSONFeed {
 		data = string(e.JSON())
 	}
-	twin, err := ReadEntry(e.format(), data, base)
+	twin, err := feedhistory.ReadEntry(e.Source.Format, data, base)
 	require.NoError(t, err, data)
 	require.Equal(t, flat(e.Links), flat(twin.Links), data)
-	require.Equal(t, []Text{e.Title(), e.Summary(), e.Content()}, []Text{twin.Title(), twin.Summary(), twin.Content()}, data)
+	require.Equal(t, []feedhistory.Text{e.Title(), e.Summary(), e.Content()}, []feedhistory.Text{twin.Title(), twin.Summary(), twin.Content()}, data)
 	require.Equal(t, e.Updated.UTC(), twin.Updated.UTC(), data)
 	require.Equal(t, e.Published.UTC(), twin.Published.UTC(), data)
 	require.Equal(t, e.WeakID, twin.WeakID, data)
@@ -108,8 +109,8 @@ func TestReadEntryRefuses(t *testing.T) {
 		"two entries":     "<entry><id>a</id></entry><entry><id>b</id></entry>",
 		"a broken one":    "<entry><id>a</id>",
 	} {
-		_, err := ReadEntry(Atom, data, "http://example.org/feed")
-		parse := feedtest.ErrorAs[*ParseError](t, err, name)
+		_, err := feedhistory.ReadEntry(feedhistory.Atom, data, "http://example.org/feed")
+		parse := feedtest.ErrorAs[*feedhistory.ParseError](t, err, name)
 		require.Equal(t, "http://example.org/feed", parse.URL, name)
 	}
 }
@@ -123,36 +124,36 @@ func TestDigestIsOfWhatStoodThere(t *testing.T) {
 	require.NotEqual(t, a.Digest(), b[1].Digest())
 }
 
-func entriesOf(t *testing.T, document string) []*Entry {
+func entriesOf(t *testing.T, document string) []*feedhistory.Entry {
 	t.Helper()
-	doc, err := Parse(strings.NewReader(document), "")
+	doc, err := feedhistory.Parse(strings.NewReader(document), "")
 	require.NoError(t, err)
 	return doc.Entries
 }
 
 // A gap without a reason, or with one of a later version, is one nevertheless.
 func TestGapWithoutReason(t *testing.T) {
-	for reason, want := range map[Reason]string{"": "unknown", ReasonUnknown: "unknown", ReasonLoop: "loop", "of-tomorrow": "of-tomorrow"} {
-		gap := &Gap{URL: "http://example.org/", Reason: reason, Err: errors.New("it is missing")}
+	for reason, want := range map[feedhistory.Reason]string{"": "unknown", feedhistory.ReasonUnknown: "unknown", feedhistory.ReasonLoop: "loop", "of-tomorrow": "of-tomorrow"} {
+		gap := &feedhistory.Gap{URL: "http://example.org/", Reason: reason, Err: errors.New("it is missing")}
 		require.Equal(t, want+": http://example.org/: it is missing", gap.Error())
 		require.NotEmpty(t, reason.Advice())
-		require.Equal(t, Partial, (&History{Head: &Document{}, Kind: Complete, Gaps: []*Gap{gap}}).Verdict())
+		require.Equal(t, feedhistory.Partial, (&feedhistory.History{Head: &feedhistory.Document{}, Kind: feedhistory.Complete, Gaps: []*feedhistory.Gap{gap}}).Verdict())
 	}
-	for _, kind := range []Kind{"", KindUnknown, "of-tomorrow"} {
-		require.Equal(t, Unknown, (&History{Head: &Document{}, Kind: kind}).Verdict())
+	for _, kind := range []feedhistory.Kind{"", feedhistory.KindUnknown, "of-tomorrow"} {
+		require.Equal(t, feedhistory.Unknown, (&feedhistory.History{Head: &feedhistory.Document{}, Kind: kind}).Verdict())
 	}
 }
 
 func TestEntryTimes(t *testing.T) {
 	published, updated := time.Date(2003, 12, 13, 0, 0, 0, 0, time.UTC), time.Date(2020, 2, 3, 0, 0, 0, 0, time.UTC)
 	for _, tc := range []struct {
-		e             Entry
+		e             feedhistory.Entry
 		time, changed time.Time
 	}{
-		{Entry{Published: published, Updated: updated}, published, updated},
-		{Entry{Published: published}, published, published},
-		{Entry{Updated: updated}, updated, updated},
-		{Entry{}, time.Time{}, time.Time{}},
+		{feedhistory.Entry{Published: published, Updated: updated}, published, updated},
+		{feedhistory.Entry{Published: published}, published, published},
+		{feedhistory.Entry{Updated: updated}, updated, updated},
+		{feedhistory.Entry{}, time.Time{}, time.Time{}},
 	} {
 		require.Equal(t, tc.time, tc.e.Time())
 		require.Equal(t, tc.changed, tc.e.Changed())

@@ -1,4 +1,4 @@
-package feedhistory
+package feedhistory_test
 
 import (
 	"bytes"
@@ -19,10 +19,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/internal/fetch"
 	"github.com/stretchr/testify/require"
 )
+
+// is reports whether an error of type E is in err's chain.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
 
 // Every error of a request is a type of this package, by whichever method it is returned.
 func TestErrorTypes(t *testing.T) {
@@ -41,43 +48,43 @@ func TestErrorTypes(t *testing.T) {
 	server := feedtest.Server(t, mux)
 
 	for path, want := range map[string]struct {
-		reason Reason
+		reason feedhistory.Reason
 		says   string
 	}{
-		"/missing": {ReasonStatus, "404"},
-		"/large":   {ReasonLimit, "bytes"},
-		"/cut":     {ReasonTruncated, "cut short"},
-		"/encoded": {ReasonMalformed, `"compress"`},
-		"/slow":    {ReasonNetwork, "headers"},
-		"/circle":  {ReasonLoop, "redirects in a circle"},
+		"/missing": {feedhistory.ReasonStatus, "404"},
+		"/large":   {feedhistory.ReasonLimit, "bytes"},
+		"/cut":     {feedhistory.ReasonTruncated, "cut short"},
+		"/encoded": {feedhistory.ReasonMalformed, `"compress"`},
+		"/slow":    {feedhistory.ReasonNetwork, "headers"},
+		"/circle":  {feedhistory.ReasonLoop, "redirects in a circle"},
 	} {
-		c := &Client{AllowPrivate: true, MaxBytes: 1000, Tries: 1}
+		c := &feedhistory.Client{AllowPrivate: true, MaxBytes: 1000, Tries: 1}
 		if path == "/slow" {
 			c.Timeout = 50 * time.Millisecond
 		}
 		_, err := c.Get(t.Context(), server.URL+path)
-		failed := feedtest.ErrorAs[*FetchError](t, err)
+		failed := feedtest.ErrorAs[*feedhistory.FetchError](t, err)
 		require.Equal(t, want.reason, failed.Reason, "%v", err)
 		require.Equal(t, path == "/slow", errors.Is(err, os.ErrDeadlineExceeded))
 		require.Equal(t, path == "/missing", errors.Is(err, fs.ErrNotExist))
-		require.Equal(t, path == "/missing", errors.Is(err, &FetchError{Status: 404}))
+		require.Equal(t, path == "/missing", errors.Is(err, &feedhistory.FetchError{Status: 404}))
 		require.Equal(t, path == "/large", is[*http.MaxBytesError](err))
 		require.ErrorContains(t, err, want.says)
 		_, err = c.Fetch(t.Context(), server.URL+path)
-		require.Equal(t, want.reason, feedtest.ErrorAs[*FetchError](t, err).Reason)
+		require.Equal(t, want.reason, feedtest.ErrorAs[*feedhistory.FetchError](t, err).Reason)
 		c.CloseIdle()
 	}
-	_, err := new(Client).Get(t.Context(), "ftp://example.org/feed")
+	_, err := new(feedhistory.Client).Get(t.Context(), "ftp://example.org/feed")
 	require.EqualError(t, err, `fetch "ftp://example.org/feed": refused: unsupported scheme: "ftp"`)
 	for _, address := range []string{"", "/feed", "example.org/feed"} {
-		_, err = new(Client).Get(t.Context(), address)
+		_, err = new(feedhistory.Client).Get(t.Context(), address)
 		require.ErrorContains(t, err, "not an absolute URL with a host")
 	}
 	var timeout net.Error
-	step := public(&fetch.Failure{Kind: fetch.Timeout, Name: "headers"})
-	require.ErrorAs(t, error(&FetchError{Err: step}), &timeout)
+	step := feedhistory.NewFailure(&fetch.Failure{Kind: fetch.Timeout, Name: "headers"})
+	require.ErrorAs(t, error(&feedhistory.FetchError{Err: step}), &timeout)
 	require.True(t, timeout.Timeout())
-	require.Empty(t, Describe(nil))
+	require.Empty(t, feedhistory.Describe(nil))
 }
 
 // The error of a gap names the rule that the caller has set.
@@ -90,24 +97,25 @@ func TestSameOriginRule(t *testing.T) {
 			}
 			fmt.Fprintf(w, `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="prev-archive" href="%s"/></feed>`, link)
 		}))
-		c := &Client{AllowPrivate: true, SameOrigin: true}
+		c := &feedhistory.Client{AllowPrivate: true, SameOrigin: true}
 		h, err := c.Fetch(t.Context(), server.URL)
 		c.CloseIdle()
 		require.NoError(t, err)
 		require.Len(t, h.Gaps, 1)
-		refused, ok := errors.AsType[*FetchError](h.Gaps[0])
+		refused, ok := errors.AsType[*feedhistory.FetchError](h.Gaps[0])
 		require.True(t, ok, "%v", h.Gaps[0])
-		require.Equal(t, FetchError{URL: elsewhere.URL + "/1.atom", Reason: ReasonRefused, Err: errOrigin}, *refused)
+		require.Equal(t, feedhistory.FetchError{URL: elsewhere.URL + "/1.atom", Reason: feedhistory.ReasonRefused, Err: refused.Err}, *refused)
+		require.EqualError(t, refused.Err, "its origin is not the feed's")
 		require.ErrorContains(t, h.Gaps[0], "its origin is not the feed's")
 	}
 }
 
 // What is appended to the credentials of one clone is not sent by another.
 func TestCloneOwnsItsCredentials(t *testing.T) {
-	c := Client{Credentials: make([]Credential, 0, 4)}
+	c := feedhistory.Client{Credentials: make([]feedhistory.Credential, 0, 4)}
 	one, two := c.Clone(), c.Clone()
-	one.Credentials = append(one.Credentials, Credential{Header: http.Header{"Authorization": {"one"}}})
-	two.Credentials = append(two.Credentials, Credential{Header: http.Header{"Authorization": {"two"}}})
+	one.Credentials = append(one.Credentials, feedhistory.Credential{Header: http.Header{"Authorization": {"one"}}})
+	two.Credentials = append(two.Credentials, feedhistory.Credential{Header: http.Header{"Authorization": {"two"}}})
 	require.Equal(t, "one", one.Credentials[0].Header.Get("Authorization"))
 }
 
@@ -122,20 +130,19 @@ func TestClone(t *testing.T) {
 		}
 		io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"/>`)
 	}))
-	first := &Client{UserAgent: "first", AllowPrivate: true, Tries: 1}
+	first := &feedhistory.Client{UserAgent: "first", AllowPrivate: true, Tries: 1}
 	defer first.CloseIdle()
 	second := first.Clone()
 	second.UserAgent = "second"
-	second.Credentials = []Credential{{Origin: server.URL, Header: http.Header{"Authorization": {"Bearer 2"}}}}
-	for _, c := range []*Client{first, second} {
+	second.Credentials = []feedhistory.Credential{{Origin: server.URL, Header: http.Header{"Authorization": {"Bearer 2"}}}}
+	for _, c := range []*feedhistory.Client{first, second} {
 		_, err := c.Get(t.Context(), server.URL)
 		require.NoError(t, err)
 	}
 	_, err := second.Get(t.Context(), server.URL)
-	require.True(t, isStatus(err, http.StatusServiceUnavailable), "%v", err)
+	require.True(t, errors.Is(err, &feedhistory.FetchError{Status: http.StatusServiceUnavailable}), "%v", err)
 	_, err = first.Clone().Get(t.Context(), server.URL)
-	status, ok := errors.AsType[*FetchError](err)
-	require.True(t, ok && errors.Is(status, errRemembered), "%v", err)
+	require.ErrorContains(t, feedtest.ErrorAs[*feedhistory.FetchError](t, err), "from an earlier answer")
 	require.Equal(t, []string{"first ", "second Bearer 2", "second Bearer 2"}, agents.All())
 }
 
@@ -144,11 +151,11 @@ func TestGuard(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
 	transport := &http.Transport{DialContext: (&net.Dialer{Control: fetch.Guard()}).DialContext, TLSClientConfig: &tls.Config{RootCAs: server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}}
-	c := &Client{Transport: transport, Tries: 1}
+	c := &feedhistory.Client{Transport: transport, Tries: 1}
 	_, err := c.Get(t.Context(), server.URL)
-	refused, ok := errors.AsType[*FetchError](err)
+	refused, ok := errors.AsType[*feedhistory.FetchError](err)
 	require.True(t, ok, "%T: %v", err, err)
-	require.ErrorIs(t, refused, ErrPrivateAddress)
+	require.ErrorIs(t, refused, feedhistory.ErrPrivateAddress)
 }
 
 // stuck is a server that never answers.
@@ -162,50 +169,50 @@ var stuck = roundTrip(func(r *http.Request) (*http.Response, error) {
 var failures = []struct {
 	name  string
 	reply siteReply
-	set   func(*Client, *http.Request)
+	set   func(*feedhistory.Client, *http.Request)
 	logs  string
-	why   Reason
+	why   feedhistory.Reason
 	kind  string
 	text  string
 }{
-	{"status", siteReply{Status: 404}, nil, "failure", ReasonStatus, "status ", "404 Not Found"},
-	{"gone", siteReply{Status: 410}, nil, "failure", ReasonStatus, "status ", "410 Gone"},
+	{"status", siteReply{Status: 404}, nil, "failure", feedhistory.ReasonStatus, "status ", "404 Not Found"},
+	{"gone", siteReply{Status: 410}, nil, "failure", feedhistory.ReasonStatus, "status ", "410 Gone"},
 	{"asked to wait", siteReply{Status: 429, Header: []string{"Retry-After: 60"}}, nil,
-		"failure", ReasonStatus, "status ", "429 Too Many Requests; the host asks to be left alone until 2000-01-01T00:01:00Z"},
+		"failure", feedhistory.ReasonStatus, "status ", "429 Too Many Requests; the host asks to be left alone until 2000-01-01T00:01:00Z"},
 	{"asked to wait before", siteReply{Status: 503, Header: []string{"Retry-After: 60"}},
-		func(c *Client, r *http.Request) { c.Tries = 1; r.Header = http.Header{"Twice": {"1"}} },
-		"failure failure", ReasonStatus, "status ", "503 Service Unavailable; the host asks to be left alone until 2000-01-01T00:01:00Z (from an earlier answer)"},
-	{"tried again", siteReply{Status: 503, Header: []string{"Retry-After: 0"}}, func(c *Client, _ *http.Request) { c.Tries, c.MaxWait = 3, -1 },
-		"retry retry failure", ReasonStatus, "status ", "503 Service Unavailable; the host asks to be left alone until 2000-01-01T00:00:00Z"},
-	{"scheme", siteReply{}, func(_ *Client, r *http.Request) { r.URL.Scheme = "ftp" },
-		"refusal scheme", ReasonRefused, "refused: ", `unsupported scheme: "ftp"`},
-	{"length", siteReply{}, func(_ *Client, r *http.Request) { r.URL.Path += strings.Repeat("more", 2049) },
-		"refusal length", ReasonRefused, "refused: ", "the URL is too long"},
-	{"no URL", siteReply{}, func(_ *Client, r *http.Request) { *r.URL = url.URL{} }, "refusal url", ReasonRefused, "refused: ", "not an absolute URL with a host"},
-	{"method", siteReply{}, func(_ *Client, r *http.Request) { r.Method = "POST" }, "refusal method", ReasonRefused, "refused: ", "unsupported method"},
-	{"field", siteReply{}, func(_ *Client, r *http.Request) { r.Header = http.Header{"Cookie": {"a"}} },
-		"refusal header", ReasonRefused, "refused: ", "invalid header field: a field of this name cannot be added"},
-	{"value", siteReply{}, func(_ *Client, r *http.Request) { r.Header = http.Header{"A": {"a\n"}} }, "refusal header", ReasonRefused, "refused: ", "invalid header field"},
-	{"secret", siteReply{}, func(c *Client, _ *http.Request) {
-		c.Credentials = []Credential{{Origin: feedURL, Header: http.Header{"X": {"SECRET\n"}}}}
-	}, "refusal header", ReasonRefused, "refused: ", "invalid header field: the value has a control character"},
-	{"userinfo", siteReply{}, func(_ *Client, r *http.Request) { r.URL.User = url.UserPassword("me", "SECRET") },
-		"refusal userinfo", ReasonRefused, "refused: ", "a user or password in the URL"},
-	{"loop", redirectTo(301, "/feed"), nil, "refusal loop", ReasonLoop, "refused: ", "it redirects in a circle"},
-	{"no location", siteReply{Status: 301}, nil, "refusal location", ReasonRefused, "refused: ", "it redirects without saying where to"},
+		func(c *feedhistory.Client, r *http.Request) { c.Tries = 1; r.Header = http.Header{"Twice": {"1"}} },
+		"failure failure", feedhistory.ReasonStatus, "status ", "503 Service Unavailable; the host asks to be left alone until 2000-01-01T00:01:00Z (from an earlier answer)"},
+	{"tried again", siteReply{Status: 503, Header: []string{"Retry-After: 0"}}, func(c *feedhistory.Client, _ *http.Request) { c.Tries, c.MaxWait = 3, -1 },
+		"retry retry failure", feedhistory.ReasonStatus, "status ", "503 Service Unavailable; the host asks to be left alone until 2000-01-01T00:00:00Z"},
+	{"scheme", siteReply{}, func(_ *feedhistory.Client, r *http.Request) { r.URL.Scheme = "ftp" },
+		"refusal scheme", feedhistory.ReasonRefused, "refused: ", `unsupported scheme: "ftp"`},
+	{"length", siteReply{}, func(_ *feedhistory.Client, r *http.Request) { r.URL.Path += strings.Repeat("more", 2049) },
+		"refusal length", feedhistory.ReasonRefused, "refused: ", "the URL is too long"},
+	{"no URL", siteReply{}, func(_ *feedhistory.Client, r *http.Request) { *r.URL = url.URL{} }, "refusal url", feedhistory.ReasonRefused, "refused: ", "not an absolute URL with a host"},
+	{"method", siteReply{}, func(_ *feedhistory.Client, r *http.Request) { r.Method = "POST" }, "refusal method", feedhistory.ReasonRefused, "refused: ", "unsupported method"},
+	{"field", siteReply{}, func(_ *feedhistory.Client, r *http.Request) { r.Header = http.Header{"Cookie": {"a"}} },
+		"refusal header", feedhistory.ReasonRefused, "refused: ", "invalid header field: a field of this name cannot be added"},
+	{"value", siteReply{}, func(_ *feedhistory.Client, r *http.Request) { r.Header = http.Header{"A": {"a\n"}} }, "refusal header", feedhistory.ReasonRefused, "refused: ", "invalid header field"},
+	{"secret", siteReply{}, func(c *feedhistory.Client, _ *http.Request) {
+		c.Credentials = []feedhistory.Credential{{Origin: feedURL, Header: http.Header{"X": {"SECRET\n"}}}}
+	}, "refusal header", feedhistory.ReasonRefused, "refused: ", "invalid header field: the value has a control character"},
+	{"userinfo", siteReply{}, func(_ *feedhistory.Client, r *http.Request) { r.URL.User = url.UserPassword("me", "SECRET") },
+		"refusal userinfo", feedhistory.ReasonRefused, "refused: ", "a user or password in the URL"},
+	{"loop", redirectTo(301, "/feed"), nil, "refusal loop", feedhistory.ReasonLoop, "refused: ", "it redirects in a circle"},
+	{"no location", siteReply{Status: 301}, nil, "refusal location", feedhistory.ReasonRefused, "refused: ", "it redirects without saying where to"},
 	{"headers too long", siteReply{Header: []string{"X: " + strings.Repeat("x", 1<<16)}}, nil,
-		"failure", ReasonLimit, "", "the headers have more than 65536 bytes"},
-	{"announced too long", siteReply{Header: []string{"Content-Length: 99999999"}}, nil, "failure", ReasonLimit, "", "more than 16777216 bytes"},
-	{"too long", siteReply{Body: "0123456789"}, func(c *Client, _ *http.Request) { c.MaxBytes = 5 }, "body", ReasonLimit, "", "more than 5 bytes"},
+		"failure", feedhistory.ReasonLimit, "", "the headers have more than 65536 bytes"},
+	{"announced too long", siteReply{Header: []string{"Content-Length: 99999999"}}, nil, "failure", feedhistory.ReasonLimit, "", "more than 16777216 bytes"},
+	{"too long", siteReply{Body: "0123456789"}, func(c *feedhistory.Client, _ *http.Request) { c.MaxBytes = 5 }, "body", feedhistory.ReasonLimit, "", "more than 5 bytes"},
 	{"bomb", siteReply{Header: []string{"Content-Encoding: gzip"}, Body: gzipped(strings.Repeat("x", 3<<20))}, nil,
-		"body", ReasonLimit, "", "it decompresses to more than 200 times its size"},
-	{"no answer", siteReply{}, func(c *Client, _ *http.Request) { c.Transport = stuck }, "failure", ReasonNetwork, "timeout: ", "headers took longer than 20s"},
-	{"no end", siteReply{Stalls: true}, nil, "body", ReasonNetwork, "timeout: ", "idle took longer than 15s"},
-	{"cut", siteReply{Body: "x", Header: []string{"Content-Length: 9"}}, nil, "body", ReasonTruncated, "", "the body was cut short: unexpected EOF"},
-	{"reset", siteReply{Body: "x", End: io.ErrClosedPipe}, nil, "body", ReasonTruncated, "", "the body was cut short: io: read/write on closed pipe"},
-	{"encoding", siteReply{Header: []string{"Content-Encoding: br"}}, nil, "failure", ReasonMalformed, "", `unsupported content encoding "br"`},
+		"body", feedhistory.ReasonLimit, "", "it decompresses to more than 200 times its size"},
+	{"no answer", siteReply{}, func(c *feedhistory.Client, _ *http.Request) { c.Transport = stuck }, "failure", feedhistory.ReasonNetwork, "timeout: ", "headers took longer than 20s"},
+	{"no end", siteReply{Stalls: true}, nil, "body", feedhistory.ReasonNetwork, "timeout: ", "idle took longer than 15s"},
+	{"cut", siteReply{Body: "x", Header: []string{"Content-Length: 9"}}, nil, "body", feedhistory.ReasonTruncated, "", "the body was cut short: unexpected EOF"},
+	{"reset", siteReply{Body: "x", End: io.ErrClosedPipe}, nil, "body", feedhistory.ReasonTruncated, "", "the body was cut short: io: read/write on closed pipe"},
+	{"encoding", siteReply{Header: []string{"Content-Encoding: br"}}, nil, "failure", feedhistory.ReasonMalformed, "", `unsupported content encoding "br"`},
 	{"corrupt", siteReply{Header: []string{"Content-Encoding: gzip"}, Body: "<feed/> and more than ten bytes"}, nil,
-		"body", ReasonMalformed, "", "corrupt gzip: gzip: invalid header"},
+		"body", feedhistory.ReasonMalformed, "", "corrupt gzip: gzip: invalid header"},
 }
 
 // A failure has the same text in the error and in the log, and no secret in either.
@@ -231,16 +238,16 @@ func TestFailures(t *testing.T) {
 					return err
 				}
 				if twice {
-					require.True(t, isStatus(ask(), 503))
+					require.True(t, errors.Is(ask(), &feedhistory.FetchError{Status: 503}))
 				}
 				err := ask()
 				text := test.kind + test.text
-				if url := Redact(req.URL.String()); url != "" {
+				if url := feedhistory.Redact(req.URL.String()); url != "" {
 					text = fmt.Sprintf("fetch %q: %s", url[:min(len(url), 8<<10)], text)
 				}
-				require.Equal(t, test.why, feedtest.ErrorAs[*FetchError](t, err).Reason)
+				require.Equal(t, test.why, feedtest.ErrorAs[*feedhistory.FetchError](t, err).Reason)
 				require.EqualError(t, err, text)
-				require.Equal(t, test.text, Describe(fmt.Errorf("wrapped: %w", err)))
+				require.Equal(t, test.text, feedhistory.Describe(fmt.Errorf("wrapped: %w", err)))
 				require.Equal(t, test.logs, errorsOf(t, &log, strings.TrimSuffix(text, " (from an earlier answer)")))
 				require.NotContains(t, log.String()+text, "SECRET")
 			})
@@ -269,32 +276,32 @@ func TestErrorTexts(t *testing.T) {
 		err        error
 		text, says string
 	}{
-		{&FetchError{Reason: ReasonStatus, URL: "u", Status: 999}, `fetch "u": status 999`, "999"},
-		{&FetchError{Reason: ReasonRefused, URL: "u", Err: fmt.Errorf("%w: %w", ErrPrivateAddress, io.EOF)},
+		{&feedhistory.FetchError{Reason: feedhistory.ReasonStatus, URL: "u", Status: 999}, `fetch "u": status 999`, "999"},
+		{&feedhistory.FetchError{Reason: feedhistory.ReasonRefused, URL: "u", Err: fmt.Errorf("%w: %w", feedhistory.ErrPrivateAddress, io.EOF)},
 			`fetch "u": refused: a loopback, private or special-purpose address: EOF`, "a loopback, private or special-purpose address"},
-		{&FetchError{Reason: ReasonRefused}, "refused: refused", "refused"},
-		{&FetchError{Reason: ReasonNetwork, URL: "http://a/?token=SECRET", Err: io.EOF}, `fetch "http://a/?token=…": EOF`, "the server closed the connection without an answer"},
-		{public(&fetch.Failure{Kind: fetch.Refused, URL: "u", Name: fetch.RuleDowngrade, Err: io.EOF}),
+		{&feedhistory.FetchError{Reason: feedhistory.ReasonRefused}, "refused: refused", "refused"},
+		{&feedhistory.FetchError{Reason: feedhistory.ReasonNetwork, URL: "http://a/?token=SECRET", Err: io.EOF}, `fetch "http://a/?token=…": EOF`, "the server closed the connection without an answer"},
+		{feedhistory.NewFailure(&fetch.Failure{Kind: fetch.Refused, URL: "u", Name: fetch.RuleDowngrade, Err: io.EOF}),
 			`fetch "u": refused: it redirects from https to http: EOF`, "it redirects from https to http: EOF"},
-		{public(&fetch.Failure{Kind: fetch.Limit, Name: "window", Max: 8}), "its compression needs a window of more than 8 bytes", "its compression needs a window of more than 8 bytes"},
-		{public(&fetch.Failure{Kind: fetch.Limit, Name: "wire", Max: 8}), "more than 8 bytes before decompression", "more than 8 bytes before decompression"},
-		{&ParseError{URL: "http://a/?token=SECRET", Reason: ReasonLimit, Clause: "c", Err: tooLarge(5)}, "http://a/?token=…: limit: more than 5 bytes (c)", "more than 5 bytes"},
-		{&ParseError{URL: "u", Reason: ReasonLimit, Clause: "c", Line: 1, Column: 2, Err: tooLarge(5)},
+		{feedhistory.NewFailure(&fetch.Failure{Kind: fetch.Limit, Name: "window", Max: 8}), "its compression needs a window of more than 8 bytes", "its compression needs a window of more than 8 bytes"},
+		{feedhistory.NewFailure(&fetch.Failure{Kind: fetch.Limit, Name: "wire", Max: 8}), "more than 8 bytes before decompression", "more than 8 bytes before decompression"},
+		{&feedhistory.ParseError{URL: "http://a/?token=SECRET", Reason: feedhistory.ReasonLimit, Clause: "c", Err: feedhistory.NewTooLarge(5)}, "http://a/?token=…: limit: more than 5 bytes (c)", "more than 5 bytes"},
+		{&feedhistory.ParseError{URL: "u", Reason: feedhistory.ReasonLimit, Clause: "c", Line: 1, Column: 2, Err: feedhistory.NewTooLarge(5)},
 			"u:1:2: limit: more than 5 bytes (c)", "line 1, column 2: more than 5 bytes"},
-		{&ParseError{URL: "u", Reason: ReasonNotFeed, Clause: "c", Err: ErrWebPage}, "u: not-feed: it is an HTML page (c)", "it is an HTML page"},
-		{&FetchError{}, "unknown", "unknown"},
-		{&ParseError{}, "unknown: the reason was not recorded", "the reason was not recorded"},
-		{&Gap{}, "unknown", ""},
-		{NewGap("", nil), "unknown: the reason was not recorded", "the reason was not recorded"},
+		{&feedhistory.ParseError{URL: "u", Reason: feedhistory.ReasonNotFeed, Clause: "c", Err: feedhistory.ErrWebPage}, "u: not-feed: it is an HTML page (c)", "it is an HTML page"},
+		{&feedhistory.FetchError{}, "unknown", "unknown"},
+		{&feedhistory.ParseError{}, "unknown: the reason was not recorded", "the reason was not recorded"},
+		{&feedhistory.Gap{}, "unknown", ""},
+		{feedhistory.NewGap("", nil), "unknown: the reason was not recorded", "the reason was not recorded"},
 	} {
 		require.EqualError(t, test.err, test.text)
-		require.Equal(t, test.says, Describe(test.err))
+		require.Equal(t, test.says, feedhistory.Describe(test.err))
 	}
-	secret := Credential{Origin: "http://a", Password: "SECRET", Header: http.Header{"Authorization": {"SECRET"}, "X": {"SECRET"}}}
-	encoded, err := json.Marshal([]any{secret, &secret, Client{Credentials: []Credential{secret}}.Credentials})
+	secret := feedhistory.Credential{Origin: "http://a", Password: "SECRET", Header: http.Header{"Authorization": {"SECRET"}, "X": {"SECRET"}}}
+	encoded, err := json.Marshal([]any{secret, &secret, feedhistory.Client{Credentials: []feedhistory.Credential{secret}}.Credentials})
 	require.NoError(t, err)
 	var log bytes.Buffer
-	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "c", secret, "p", &secret, "all", []Credential{secret})
-	require.NotContains(t, fmt.Sprintf("%v %+v %#v %v", secret, secret, secret, []Credential{secret})+string(encoded)+log.String(), "SECRET")
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "c", secret, "p", &secret, "all", []feedhistory.Credential{secret})
+	require.NotContains(t, fmt.Sprintf("%v %+v %#v %v", secret, secret, secret, []feedhistory.Credential{secret})+string(encoded)+log.String(), "SECRET")
 	require.Contains(t, log.String(), "http://a")
 }

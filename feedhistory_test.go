@@ -1,4 +1,4 @@
-package feedhistory
+package feedhistory_test
 
 import (
 	"errors"
@@ -14,13 +14,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
 // numbers are the integer fields of a Client's settings, by name.
-func numbers(c *Client) map[string]reflect.Value {
+func numbers(c *feedhistory.Client) map[string]reflect.Value {
 	found := map[string]reflect.Value{}
 	var visit func(name string, v reflect.Value)
 	visit = func(name string, v reflect.Value) {
@@ -43,7 +44,7 @@ func numbers(c *Client) map[string]reflect.Value {
 // otherwise, and the largest one overflows nowhere.
 func TestNumbers(t *testing.T) {
 	site := feedtest.Serve(t, threeDocuments)
-	private := func() *Client { return &Client{AllowPrivate: true, Tries: 1} }
+	private := func() *feedhistory.Client { return &feedhistory.Client{AllowPrivate: true, Tries: 1} }
 	names := numbers(private())
 	require.Len(t, names, 8)
 	for name, field := range names {
@@ -69,7 +70,7 @@ func TestNumbers(t *testing.T) {
 			numbers(c)[name].SetInt(largest)
 			h, err = c.Fetch(t.Context(), site.URL+"/feed.atom")
 			require.NoError(t, err)
-			require.Equal(t, Whole, h.Verdict(), "%v", h.Gaps)
+			require.Equal(t, feedhistory.Whole, h.Verdict(), "%v", h.Gaps)
 			require.Equal(t, 3, h.Documents)
 			c.CloseIdle()
 		})
@@ -80,7 +81,7 @@ func TestNumbers(t *testing.T) {
 func TestParserNumbers(t *testing.T) {
 	const text = `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><link href="http://example.org/"/><entry><id>1</id></entry></feed>`
 	for value, want := range map[int64]string{0: "", -1: "Parser.MaxBytes is negative", math.MinInt64: "is negative", math.MaxInt64: ""} {
-		doc, err := Parser{MaxBytes: value}.Parse(io.MultiReader(strings.NewReader(text)), "")
+		doc, err := feedhistory.Parser{MaxBytes: value}.Parse(io.MultiReader(strings.NewReader(text)), "")
 		if want != "" {
 			require.ErrorContains(t, err, want)
 			continue
@@ -89,7 +90,7 @@ func TestParserNumbers(t *testing.T) {
 		require.Len(t, doc.Entries, 1)
 		require.Len(t, doc.Links, 1)
 	}
-	_, err := Parser{}.Parse(nil, "")
+	_, err := feedhistory.Parser{}.Parse(nil, "")
 	require.ErrorContains(t, err, "the io.Reader is nil")
 }
 
@@ -98,7 +99,7 @@ func TestWrap(t *testing.T) {
 	site := feedtest.Serve(t, threeDocuments)
 	var asked atomic.Int64
 	made := 0
-	c := &Client{Tries: 1, Wrap: func(next http.RoundTripper) http.RoundTripper {
+	c := &feedhistory.Client{Tries: 1, Wrap: func(next http.RoundTripper) http.RoundTripper {
 		made++
 		return roundTrip(func(r *http.Request) (*http.Response, error) {
 			asked.Add(1)
@@ -106,20 +107,20 @@ func TestWrap(t *testing.T) {
 		})
 	}}
 	_, err := c.Get(t.Context(), site.URL+"/feed.atom")
-	refused, ok := errors.AsType[*FetchError](err)
+	refused, ok := errors.AsType[*feedhistory.FetchError](err)
 	require.True(t, ok, "%v", err)
-	require.ErrorIs(t, refused, ErrPrivateAddress)
+	require.ErrorIs(t, refused, feedhistory.ErrPrivateAddress)
 	require.Empty(t, site.Requests())
 	allowed := c.Clone()
 	allowed.AllowPrivate = true
 	h, err := allowed.Fetch(t.Context(), site.URL+"/feed.atom")
 	require.NoError(t, err)
-	require.Equal(t, Whole, h.Verdict())
+	require.Equal(t, feedhistory.Whole, h.Verdict())
 	require.EqualValues(t, 4, asked.Load())
 	require.Equal(t, 2, made, "once for each client")
 	allowed.CloseIdle()
 
-	own := &Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	own := &feedhistory.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Header: http.Header{"Cache-Control": {"max-age=60"}}, Body: io.NopCloser(strings.NewReader("<feed/>")), Request: r}, nil
 	})}
 	doc, err := own.Get(t.Context(), "http://127.0.0.1:1/")
@@ -131,8 +132,8 @@ func TestWrap(t *testing.T) {
 // A user and a password are sent by Basic authentication, to their origin only.
 func TestBasicAuthentication(t *testing.T) {
 	var sent feedtest.List[string]
-	c := &Client{
-		Credentials: []Credential{{Origin: "http://a.example", User: "Aladdin", Password: "open sesame"}},
+	c := &feedhistory.Client{
+		Credentials: []feedhistory.Credential{{Origin: "http://a.example", User: "Aladdin", Password: "open sesame"}},
 		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 			sent.Add(r.Header.Get("Authorization"))
 			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("<feed/>")), Request: r}, nil
@@ -144,8 +145,8 @@ func TestBasicAuthentication(t *testing.T) {
 	}
 	require.Equal(t, []string{"Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==", ""}, sent.All())
 	require.NoError(t, c.Credentials[0].Check())
-	require.Error(t, Credential{User: "a:b"}.Check())
-	require.Error(t, Credential{User: "a", Header: http.Header{"Authorization": {"Bearer b"}}}.Check())
+	require.Error(t, feedhistory.Credential{User: "a:b"}.Check())
+	require.Error(t, feedhistory.Credential{User: "a", Header: http.Header{"Authorization": {"Bearer b"}}}.Check())
 }
 
 // hours returns the bits for hours.
@@ -187,16 +188,16 @@ var shells = map[string]string{
 }
 
 func TestSchedule(t *testing.T) {
-	every := func(d time.Duration) Schedule { return Schedule{Every: d} }
+	every := func(d time.Duration) feedhistory.Schedule { return feedhistory.Schedule{Every: d} }
 	const daily = "<sy:updatePeriod>daily</sy:updatePeriod>"
 	frequency := func(n string) string { return "<sy:updateFrequency>" + n + "</sy:updateFrequency>" }
 	period := func(p string) string { return "<sy:updatePeriod>" + p + "</sy:updatePeriod>" }
 	tests := []struct {
 		shell, head string
-		want        Schedule
+		want        feedhistory.Schedule
 	}{
-		{"rss", "", Schedule{}},
-		{"atom", "", Schedule{}},
+		{"rss", "", feedhistory.Schedule{}},
+		{"atom", "", feedhistory.Schedule{}},
 
 		{"rss", "<ttl>60</ttl>", every(time.Hour)},
 		{"rss", "<ttl>\n 60 </ttl>", every(time.Hour)},
@@ -205,29 +206,29 @@ func TestSchedule(t *testing.T) {
 		{"rss 0.91", "<ttl>60</ttl>", every(time.Hour)},
 		{"rss in a namespace", "<ttl>60</ttl>", every(time.Hour)},
 		{"rss", "<ttl>1</ttl>", every(time.Minute)},
-		{"rss", "<ttl>0</ttl>", Schedule{}},
-		{"rss", "<ttl>-60</ttl>", Schedule{}},
-		{"rss", "<ttl>-9223372036854775808</ttl>", Schedule{}},
-		{"rss", "<ttl/>", Schedule{}},
-		{"rss", "<ttl>soon</ttl>", Schedule{}},
-		{"rss", "<ttl>60 minutes</ttl>", Schedule{}},
-		{"rss", "<ttl>1e3</ttl>", Schedule{}},
+		{"rss", "<ttl>0</ttl>", feedhistory.Schedule{}},
+		{"rss", "<ttl>-60</ttl>", feedhistory.Schedule{}},
+		{"rss", "<ttl>-9223372036854775808</ttl>", feedhistory.Schedule{}},
+		{"rss", "<ttl/>", feedhistory.Schedule{}},
+		{"rss", "<ttl>soon</ttl>", feedhistory.Schedule{}},
+		{"rss", "<ttl>60 minutes</ttl>", feedhistory.Schedule{}},
+		{"rss", "<ttl>1e3</ttl>", feedhistory.Schedule{}},
 		{"rss", "<ttl>43200</ttl>", every(30 * day)},
 		{"rss", "<ttl>525600</ttl>", every(aMonth)},
 		{"rss", "<ttl>9223372036854775807</ttl>", every(aMonth)},
 		{"rss", "<ttl>99999999999999999999</ttl>", every(31 * 24 * time.Hour)},
 		{"rss", "<ttl>60</ttl><ttl>30</ttl>", every(30 * time.Minute)},
-		{"rss item", "<ttl>60</ttl>", Schedule{}},
-		{"rss", `<ttl xmlns="urn:other">60</ttl>`, Schedule{}},
-		{"atom", "<ttl>60</ttl>", Schedule{}},
-		{"atom", `<ttl xmlns="">60</ttl>`, Schedule{}},
+		{"rss item", "<ttl>60</ttl>", feedhistory.Schedule{}},
+		{"rss", `<ttl xmlns="urn:other">60</ttl>`, feedhistory.Schedule{}},
+		{"atom", "<ttl>60</ttl>", feedhistory.Schedule{}},
+		{"atom", `<ttl xmlns="">60</ttl>`, feedhistory.Schedule{}},
 
 		{"rss 1.0", daily, every(day)},
 		{"rss", daily, every(day)},
 		{"atom", daily, every(day)},
 		{"atom after", daily, every(day)},
-		{"rss item", daily, Schedule{}},
-		{"atom entry", daily, Schedule{}},
+		{"rss item", daily, feedhistory.Schedule{}},
+		{"atom entry", daily, feedhistory.Schedule{}},
 		{"rss 1.0", period("hourly") + frequency("2"), every(30 * time.Minute)},
 		{"rss 1.0", frequency("2") + period("hourly"), every(30 * time.Minute)},
 		{"rss 1.0", period(" Weekly\n"), every(7 * day)},
@@ -235,36 +236,36 @@ func TestSchedule(t *testing.T) {
 		{"rss 1.0", period("yearly"), every(aMonth)},
 		{"rss 1.0", period("yearly") + frequency("12"), every(365 * day / 12)},
 		{"rss 1.0", frequency("4"), every(6 * time.Hour)},
-		{"rss 1.0", period("fortnightly"), Schedule{}},
+		{"rss 1.0", period("fortnightly"), feedhistory.Schedule{}},
 		{"rss 1.0", daily + frequency("0"), every(day)},
 		{"rss 1.0", daily + frequency("-3"), every(day)},
-		{"rss 1.0", frequency("-3"), Schedule{}},
+		{"rss 1.0", frequency("-3"), feedhistory.Schedule{}},
 		{"rss 1.0", daily + frequency("often"), every(day)},
 		{"rss 1.0", daily + frequency("99999999999999999999"), every(day / (1 << 20))},
 		{"rss 1.0", `<updatePeriod xmlns="http://purl.org/rss/1.0/modules/syndication/">daily</updatePeriod>`, every(day)},
-		{"rss 1.0", `<updatePeriod>daily</updatePeriod>`, Schedule{}},
+		{"rss 1.0", `<updatePeriod>daily</updatePeriod>`, feedhistory.Schedule{}},
 		{"rss", "<ttl>60</ttl>" + daily, every(day)},
 		{"rss", daily + frequency("48") + "<ttl>60</ttl>", every(time.Hour)},
 
-		{"rss", "<skipHours><hour>0</hour><hour> 23 </hour></skipHours>", Schedule{SkipHours: hours(0, 23)}},
-		{"rss", "<skipHours><hour>24</hour></skipHours>", Schedule{SkipHours: hours(0)}},
-		{"rss", "<skipHours><hour>25</hour><hour>-1</hour><hour>noon</hour><hour/></skipHours>", Schedule{}},
-		{"rss", "<skipHours><hour>03</hour></skipHours>", Schedule{SkipHours: hours(3)}},
-		{"rss", "<skipHours>3<minute>4</minute></skipHours>", Schedule{}},
-		{"rss", "<skipHours><hour>1</hour></skipHours><skipHours><hour>2</hour></skipHours>", Schedule{SkipHours: hours(1, 2)}},
-		{"rss 0.91", "<skipHours><hour>7</hour></skipHours>", Schedule{SkipHours: hours(7)}},
-		{"rss", "<skipDays><day>Saturday</day><day> sunday </day></skipDays>", Schedule{SkipDays: days(time.Saturday, time.Sunday)}},
-		{"rss", "<skipDays><day>Sat</day><day>Someday</day><day/></skipDays>", Schedule{}},
-		{"rss", "<hour>3</hour><day>Sunday</day>", Schedule{}},
-		{"rss item", "<skipHours><hour>3</hour></skipHours><skipDays><day>Sunday</day></skipDays>", Schedule{}},
-		{"atom", "<skipHours><hour>3</hour></skipHours>", Schedule{}},
+		{"rss", "<skipHours><hour>0</hour><hour> 23 </hour></skipHours>", feedhistory.Schedule{SkipHours: hours(0, 23)}},
+		{"rss", "<skipHours><hour>24</hour></skipHours>", feedhistory.Schedule{SkipHours: hours(0)}},
+		{"rss", "<skipHours><hour>25</hour><hour>-1</hour><hour>noon</hour><hour/></skipHours>", feedhistory.Schedule{}},
+		{"rss", "<skipHours><hour>03</hour></skipHours>", feedhistory.Schedule{SkipHours: hours(3)}},
+		{"rss", "<skipHours>3<minute>4</minute></skipHours>", feedhistory.Schedule{}},
+		{"rss", "<skipHours><hour>1</hour></skipHours><skipHours><hour>2</hour></skipHours>", feedhistory.Schedule{SkipHours: hours(1, 2)}},
+		{"rss 0.91", "<skipHours><hour>7</hour></skipHours>", feedhistory.Schedule{SkipHours: hours(7)}},
+		{"rss", "<skipDays><day>Saturday</day><day> sunday </day></skipDays>", feedhistory.Schedule{SkipDays: days(time.Saturday, time.Sunday)}},
+		{"rss", "<skipDays><day>Sat</day><day>Someday</day><day/></skipDays>", feedhistory.Schedule{}},
+		{"rss", "<hour>3</hour><day>Sunday</day>", feedhistory.Schedule{}},
+		{"rss item", "<skipHours><hour>3</hour></skipHours><skipDays><day>Sunday</day></skipDays>", feedhistory.Schedule{}},
+		{"atom", "<skipHours><hour>3</hour></skipHours>", feedhistory.Schedule{}},
 		{
 			"rss", "<ttl>90</ttl><skipHours><hour>3</hour></skipHours><skipDays><day>Friday</day></skipDays>",
-			Schedule{Every: 90 * time.Minute, SkipHours: hours(3), SkipDays: days(time.Friday)},
+			feedhistory.Schedule{Every: 90 * time.Minute, SkipHours: hours(3), SkipDays: days(time.Friday)},
 		},
 	}
 	for _, test := range tests {
-		doc, err := Parse(strings.NewReader(strings.Replace(shells[test.shell], "HEAD", test.head, 1)), "http://example.org/")
+		doc, err := feedhistory.Parse(strings.NewReader(strings.Replace(shells[test.shell], "HEAD", test.head, 1)), "http://example.org/")
 		require.NoError(t, err, "%s: %s", test.shell, test.head)
 		require.Equal(t, test.want, doc.Schedule, "%s: %s", test.shell, test.head)
 	}
@@ -275,34 +276,34 @@ func TestScheduleNext(t *testing.T) {
 	came := monday(10, 15)
 	tests := []struct {
 		name     string
-		schedule Schedule
+		schedule feedhistory.Schedule
 		fresh    time.Time
 		want     time.Time
 	}{
-		{"nothing is said", Schedule{}, time.Time{}, time.Time{}},
-		{"freshness alone", Schedule{}, monday(12, 0), monday(12, 0)},
-		{"stale at once", Schedule{}, came, came},
-		{"an interval alone", Schedule{Every: time.Hour}, time.Time{}, monday(11, 15)},
-		{"an interval within the freshness", Schedule{Every: time.Hour}, monday(12, 0), monday(12, 0)},
-		{"an interval beyond the freshness", Schedule{Every: 3 * time.Hour}, monday(12, 0), monday(13, 15)},
-		{"an interval of the caller's that is negative", Schedule{Every: -time.Hour}, time.Time{}, time.Time{}},
-		{"hours that are far", Schedule{Every: time.Hour, SkipHours: hours(3)}, time.Time{}, monday(11, 15)},
-		{"skipped now", Schedule{SkipHours: hours(10)}, time.Time{}, monday(11, 0)},
-		{"not skipped now", Schedule{SkipHours: hours(11)}, time.Time{}, came},
-		{"skipped then", Schedule{Every: time.Hour, SkipHours: hours(11, 12)}, time.Time{}, monday(13, 0)},
-		{"skipped when it is stale", Schedule{SkipHours: hours(12)}, monday(12, 59), monday(13, 0)},
-		{"into the next day", Schedule{SkipHours: hours(22, 23, 0, 1)}, monday(22, 30), monday(26, 0)},
-		{"a day", Schedule{SkipDays: days(time.Monday)}, time.Time{}, monday(24, 0)},
-		{"a weekend", Schedule{Every: 5 * day, SkipDays: days(time.Saturday, time.Sunday)}, time.Time{}, monday(7*24, 0)},
-		{"a day and the hours after it", Schedule{SkipDays: days(time.Monday), SkipHours: hours(0, 1)}, time.Time{}, monday(26, 0)},
-		{"all days but today", Schedule{Every: day, SkipDays: everyDay &^ days(time.Monday)}, time.Time{}, monday(7*24, 0)},
-		{"all but one hour a week", Schedule{SkipDays: everyDay &^ days(time.Monday), SkipHours: allHours &^ hours(9)}, time.Time{}, monday(7*24+9, 0)},
-		{"bits without a meaning", Schedule{SkipHours: 1 << 30, SkipDays: 1 << 7}, time.Time{}, came},
+		{"nothing is said", feedhistory.Schedule{}, time.Time{}, time.Time{}},
+		{"freshness alone", feedhistory.Schedule{}, monday(12, 0), monday(12, 0)},
+		{"stale at once", feedhistory.Schedule{}, came, came},
+		{"an interval alone", feedhistory.Schedule{Every: time.Hour}, time.Time{}, monday(11, 15)},
+		{"an interval within the freshness", feedhistory.Schedule{Every: time.Hour}, monday(12, 0), monday(12, 0)},
+		{"an interval beyond the freshness", feedhistory.Schedule{Every: 3 * time.Hour}, monday(12, 0), monday(13, 15)},
+		{"an interval of the caller's that is negative", feedhistory.Schedule{Every: -time.Hour}, time.Time{}, time.Time{}},
+		{"hours that are far", feedhistory.Schedule{Every: time.Hour, SkipHours: hours(3)}, time.Time{}, monday(11, 15)},
+		{"skipped now", feedhistory.Schedule{SkipHours: hours(10)}, time.Time{}, monday(11, 0)},
+		{"not skipped now", feedhistory.Schedule{SkipHours: hours(11)}, time.Time{}, came},
+		{"skipped then", feedhistory.Schedule{Every: time.Hour, SkipHours: hours(11, 12)}, time.Time{}, monday(13, 0)},
+		{"skipped when it is stale", feedhistory.Schedule{SkipHours: hours(12)}, monday(12, 59), monday(13, 0)},
+		{"into the next day", feedhistory.Schedule{SkipHours: hours(22, 23, 0, 1)}, monday(22, 30), monday(26, 0)},
+		{"a day", feedhistory.Schedule{SkipDays: days(time.Monday)}, time.Time{}, monday(24, 0)},
+		{"a weekend", feedhistory.Schedule{Every: 5 * day, SkipDays: days(time.Saturday, time.Sunday)}, time.Time{}, monday(7*24, 0)},
+		{"a day and the hours after it", feedhistory.Schedule{SkipDays: days(time.Monday), SkipHours: hours(0, 1)}, time.Time{}, monday(26, 0)},
+		{"all days but today", feedhistory.Schedule{Every: day, SkipDays: everyDay &^ days(time.Monday)}, time.Time{}, monday(7*24, 0)},
+		{"all but one hour a week", feedhistory.Schedule{SkipDays: everyDay &^ days(time.Monday), SkipHours: allHours &^ hours(9)}, time.Time{}, monday(7*24+9, 0)},
+		{"bits without a meaning", feedhistory.Schedule{SkipHours: 1 << 30, SkipDays: 1 << 7}, time.Time{}, came},
 
-		{"all hours", Schedule{SkipHours: allHours}, time.Time{}, came},
-		{"all hours, from an interval", Schedule{Every: time.Hour, SkipHours: allHours}, time.Time{}, monday(11, 15)},
-		{"all days", Schedule{SkipDays: everyDay}, monday(12, 0), monday(12, 0)},
-		{"everything", Schedule{Every: time.Hour, SkipHours: math.MaxUint32, SkipDays: math.MaxUint8}, time.Time{}, monday(11, 15)},
+		{"all hours", feedhistory.Schedule{SkipHours: allHours}, time.Time{}, came},
+		{"all hours, from an interval", feedhistory.Schedule{Every: time.Hour, SkipHours: allHours}, time.Time{}, monday(11, 15)},
+		{"all days", feedhistory.Schedule{SkipDays: everyDay}, monday(12, 0), monday(12, 0)},
+		{"everything", feedhistory.Schedule{Every: time.Hour, SkipHours: math.MaxUint32, SkipDays: math.MaxUint8}, time.Time{}, monday(11, 15)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -311,7 +312,7 @@ func TestScheduleNext(t *testing.T) {
 				if !fresh.IsZero() {
 					fresh = fresh.In(zone)
 				}
-				got := test.schedule.Next(Response{Received: came.In(zone), Fresh: fresh})
+				got := test.schedule.Next(feedhistory.Response{Received: came.In(zone), Fresh: fresh})
 				if nothing := test.fresh.IsZero() && test.schedule.Every == 0; nothing && test.want.Equal(came) && got.IsZero() {
 					continue // nothing to wait for can be said so as well
 				}
@@ -325,7 +326,7 @@ func TestScheduleNext(t *testing.T) {
 // freshness.
 func TestScheduleNextIsTheEarliest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := Schedule{
+		s := feedhistory.Schedule{
 			Every:     time.Duration(rapid.IntRange(-10, 3000).Draw(t, "minutes")) * time.Minute,
 			SkipHours: uint32(rapid.Uint32Range(0, allHours).Draw(t, "hours")),
 			SkipDays:  uint8(rapid.Uint8Range(0, everyDay).Draw(t, "days")),
@@ -338,7 +339,7 @@ func TestScheduleNextIsTheEarliest(t *testing.T) {
 		if rapid.Bool().Draw(t, "has freshness") {
 			fresh = came.Add(time.Duration(rapid.IntRange(0, 200_000).Draw(t, "fresh")) * time.Second)
 		}
-		next := s.Next(Response{Received: came, Fresh: fresh})
+		next := s.Next(feedhistory.Response{Received: came, Fresh: fresh})
 
 		from := came // when there would be nothing to skip
 		if s.Every > 0 {
@@ -347,7 +348,7 @@ func TestScheduleNextIsTheEarliest(t *testing.T) {
 		if fresh.After(from) {
 			from = fresh
 		}
-		if s == (Schedule{Every: s.Every}) {
+		if s == (feedhistory.Schedule{Every: s.Every}) {
 			if s.Every <= 0 && fresh.IsZero() {
 				from = time.Time{}
 			}
@@ -403,7 +404,7 @@ func TestNextPoll(t *testing.T) {
 		}
 		for _, test := range tests {
 			l := &siteLine{Serve: func(*http.Request) siteReply { return siteReply{Header: test.header, Body: test.body} }}
-			client := &Client{Transport: l}
+			client := &feedhistory.Client{Transport: l}
 			doc, err := client.Get(t.Context(), "http://a.example/feed")
 			require.NoError(t, err)
 			require.True(t, midnight.Equal(doc.Response.Received))
@@ -423,7 +424,7 @@ func TestNextPollIsNotForever(t *testing.T) {
 			l := &siteLine{Serve: func(*http.Request) siteReply {
 				return siteReply{Header: []string{header}, Body: strings.Replace(shells["rss"], "HEAD", "", 1)}
 			}}
-			client := &Client{Transport: l}
+			client := &feedhistory.Client{Transport: l}
 			doc, err := client.Get(t.Context(), "http://a.example/feed")
 			require.NoError(t, err)
 			require.False(t, doc.Schedule.Next(doc.Response).IsZero())
@@ -445,7 +446,7 @@ func TestTimesAreAllRead(t *testing.T) {
 		fmt.Fprintf(&feed, "<item><guid>%d</guid><pubDate>%s</pubDate></item>", i, unusual[i%len(unusual)])
 	}
 	feed.WriteString("</channel></rss>")
-	doc, err := Parse(strings.NewReader(feed.String()), "")
+	doc, err := feedhistory.Parse(strings.NewReader(feed.String()), "")
 	require.NoError(t, err)
 	require.Len(t, doc.Entries, n)
 	for _, e := range doc.Entries {
@@ -465,7 +466,7 @@ func TestTimesZoneNotes(t *testing.T) {
 		}
 	}
 	feed.WriteString("</channel></rss>")
-	doc, err := Parse(strings.NewReader(feed.String()), "")
+	doc, err := feedhistory.Parse(strings.NewReader(feed.String()), "")
 	require.NoError(t, err)
 	var notes []string
 	for _, n := range doc.Notes {
@@ -487,7 +488,7 @@ func TestLastModified(t *testing.T) {
 		"Sun Nov  6 08:49:37 1994":       time.Date(1994, 11, 6, 8, 49, 37, 0, time.UTC),
 		"recently":                       {},
 	} {
-		doc, err := Parser{Header: http.Header{"Last-Modified": {text}}}.Parse(strings.NewReader("<rss><channel/></rss>"), "")
+		doc, err := feedhistory.Parser{Header: http.Header{"Last-Modified": {text}}}.Parse(strings.NewReader("<rss><channel/></rss>"), "")
 		require.NoError(t, err)
 		require.True(t, want.Equal(doc.LastModified), "%s: %v", text, doc.LastModified)
 	}
@@ -504,32 +505,32 @@ func TestParseURL(t *testing.T) {
 		"https://example.org/a#b#c":        "https://example.org/a#b%23c",
 		"https://example.org/feed?a=1&b=2": "https://example.org/feed?a=1&b=2",
 	} {
-		u, err := ParseURL(ref)
+		u, err := feedhistory.ParseURL(ref)
 		require.NoError(t, err, ref)
 		require.Equal(t, want, u.String(), ref)
 	}
-	_, err := ParseURL("https://exa mple.org/")
+	_, err := feedhistory.ParseURL("https://exa mple.org/")
 	require.Error(t, err)
 }
 
 func TestHosts(t *testing.T) {
-	require.Equal(t, "example.org", HostOf("https://Example.org.:443/a"))
-	require.Equal(t, "example.org:8080", HostOf("http://example.org:8080"))
-	require.Equal(t, "no url", HostOf("no url"))
-	require.True(t, SameOrigin("https://example.org:443/a", "https://EXAMPLE.org/b"))
-	require.False(t, SameOrigin("http://example.org/", "https://example.org/"))
-	require.False(t, SameOrigin("", ""))
-	require.Equal(t, "https://example.org/a@b", Redact("https://me:secret@example.org/a@b"))
+	require.Equal(t, "example.org", feedhistory.HostOf("https://Example.org.:443/a"))
+	require.Equal(t, "example.org:8080", feedhistory.HostOf("http://example.org:8080"))
+	require.Equal(t, "no url", feedhistory.HostOf("no url"))
+	require.True(t, feedhistory.SameOrigin("https://example.org:443/a", "https://EXAMPLE.org/b"))
+	require.False(t, feedhistory.SameOrigin("http://example.org/", "https://example.org/"))
+	require.False(t, feedhistory.SameOrigin("", ""))
+	require.Equal(t, "https://example.org/a@b", feedhistory.Redact("https://me:secret@example.org/a@b"))
 }
 
 // A login's parts are checked before they are sent, without quoting them.
 func TestCredentialCheck(t *testing.T) {
-	for _, c := range []Credential{
+	for _, c := range []feedhistory.Credential{
 		{}, {Header: http.Header{"Authorization": {"Bearer abc"}}}, {Header: http.Header{"Cookie": {"a=b"}, "x-key": {"1", "2"}}},
 	} {
 		require.NoError(t, c.Check())
 	}
-	for _, c := range []Credential{
+	for _, c := range []feedhistory.Credential{
 		{Header: http.Header{"Authorization": {"Bearer sec\nret"}}}, {Header: http.Header{"X-Key": {"sec\x00ret"}}},
 		{Header: http.Header{"Host": {"secret"}}}, {Header: http.Header{"a b": {"secret"}}},
 	} {
@@ -542,8 +543,8 @@ func TestNewFetchError(t *testing.T) {
 	recorded := httptest.NewRecorder()
 	recorded.Header().Set("Retry-After", "90")
 	recorded.WriteHeader(http.StatusTooManyRequests)
-	err := NewFetchError(recorded.Result())
+	err := feedhistory.NewFetchError(recorded.Result())
 	require.WithinDuration(t, time.Now().Add(90*time.Second), err.RetryAt, time.Second)
 	require.Equal(t, http.StatusTooManyRequests, err.Status)
-	require.Zero(t, NewFetchError(&http.Response{StatusCode: 404}).RetryAt)
+	require.Zero(t, feedhistory.NewFetchError(&http.Response{StatusCode: 404}).RetryAt)
 }

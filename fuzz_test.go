@@ -1,4 +1,4 @@
-package feedhistory
+package feedhistory_test
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
@@ -21,12 +22,12 @@ func FuzzParse(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		const base = "http://example.org/feed"
-		doc, err := Parse(strings.NewReader(text), base)
+		doc, err := feedhistory.Parse(strings.NewReader(text), base)
 		if err != nil {
-			parse := feedtest.ErrorAs[*ParseError](t, err)
+			parse := feedtest.ErrorAs[*feedhistory.ParseError](t, err)
 			require.NotEmpty(t, parse.Error())
 		}
-		Parser{}.peek(text[:len(text)/2], base)
+		feedhistory.Parser{}.Peek(text[:len(text)/2], base)
 		checkMended(t, text, doc, err)
 		if doc == nil {
 			return
@@ -39,11 +40,11 @@ func FuzzParse(f *testing.F) {
 
 // checkMended compares a document with the result of reading it without mending: if it is
 // not well-formed, mending never reads less; otherwise it reads the same.
-func checkMended(t *testing.T, text string, doc *Document, err error) {
+func checkMended(t *testing.T, text string, doc *feedhistory.Document, err error) {
 	if doc != nil && slices.Contains(codes(doc.Notes), "encoded-twice") {
 		return // which a strict reader does not undo
 	}
-	strict, strictErr := Parser{Strict: true}.Parse(strings.NewReader(text), "http://example.org/feed")
+	strict, strictErr := feedhistory.Parser{Strict: true}.Parse(strings.NewReader(text), "http://example.org/feed")
 	if strictErr == nil {
 		require.NoError(t, err)
 		require.Equal(t, strict, doc)
@@ -54,11 +55,11 @@ func checkMended(t *testing.T, text string, doc *Document, err error) {
 }
 
 // checkEntry checks that an entry keeps the promises of its methods.
-func checkEntry(t *testing.T, e *Entry) {
+func checkEntry(t *testing.T, e *feedhistory.Entry) {
 	require.NotEmpty(t, e.ID)
 	text := e.XML()
 	if text == nil {
-		require.Equal(t, JSONFeed, e.Source.Format)
+		require.Equal(t, feedhistory.JSONFeed, e.Source.Format)
 		return
 	}
 	feedtest.WellFormed(t, text, xmlscan.WellFormed)

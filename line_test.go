@@ -1,4 +1,4 @@
-package feedhistory
+package feedhistory_test
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package feedhistory
+package feedhistory_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/chain"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
@@ -107,20 +108,20 @@ func relevant(got, want string) string {
 // A visit is a walk over a site.
 type visit struct {
 	site   *feedtest.Site
-	client Client
+	client feedhistory.Client
 	url    string
-	past   chain.Memory[Known, *Document]
+	past   chain.Memory[feedhistory.Known, *feedhistory.Document]
 
-	history *History
+	history *feedhistory.History
 	err     error
-	docs    []*Document
+	docs    []*feedhistory.Document
 }
 
 func newVisit(t *testing.T, site *feedtest.Site, options string) *visit {
 	t.Helper()
 	v := &visit{
 		site:   site,
-		client: Client{AllowPrivate: true, NoGuess: true, Tries: 1, MaxWait: 1},
+		client: feedhistory.Client{AllowPrivate: true, NoGuess: true, Tries: 1, MaxWait: 1},
 		url:    site.URL + "/feed.atom",
 	}
 	var processed []string
@@ -146,9 +147,9 @@ func newVisit(t *testing.T, site *feedtest.Site, options string) *visit {
 		case "bytes":
 			v.client.Budget.Bytes = int64(number())
 		case "barren":
-			v.client.Budget.barren = number()
+			v.client.Budget.BoundBarren(number(), 0)
 		case "empty":
-			v.client.Budget.empty = number()
+			v.client.Budget.BoundBarren(0, number())
 		case "processed":
 			processed = append(processed, url)
 		case "pending":
@@ -165,15 +166,15 @@ func newVisit(t *testing.T, site *feedtest.Site, options string) *visit {
 }
 
 func (v *visit) walk(ctx context.Context) {
-	v.history, v.err = Merge(tee(v.client.Walk(ctx, v.url, &v.past), &v.docs))
+	v.history, v.err = feedhistory.Merge(tee(v.client.Walk(ctx, v.url, &v.past), &v.docs))
 }
 
 // tee collects the documents of a walk, including damaged ones.
-func tee(walk iter.Seq2[*Document, error], docs *[]*Document) iter.Seq2[*Document, error] {
-	return feedtest.Watch(walk, func(doc *Document, err error) {
+func tee(walk iter.Seq2[*feedhistory.Document, error], docs *[]*feedhistory.Document) iter.Seq2[*feedhistory.Document, error] {
+	return feedtest.Watch(walk, func(doc *feedhistory.Document, err error) {
 		if doc != nil {
 			*docs = append(*docs, doc)
-		} else if gap, ok := errors.AsType[*Gap](err); ok && gap.Document != nil {
+		} else if gap, ok := errors.AsType[*feedhistory.Gap](err); ok && gap.Document != nil {
 			*docs = append(*docs, gap.Document)
 		}
 	})
@@ -209,7 +210,7 @@ func (v *visit) report() string {
 			line("gap", v.reason(g), place)
 		}
 	}
-	var notes []Note
+	var notes []feedhistory.Note
 	for _, d := range v.docs {
 		notes = append(notes, d.Notes...)
 	}
@@ -227,19 +228,19 @@ func (v *visit) report() string {
 
 // reason returns the reason of a gap, or of the first document's error, with the status.
 func (v *visit) reason(err error) string {
-	reason := reasonOf(err)
-	var gap *Gap
+	reason := feedhistory.NewGap("", err).Reason
+	var gap *feedhistory.Gap
 	if errors.As(err, &gap) {
 		reason = gap.Reason
 	}
-	var status *FetchError
-	if errors.As(err, &status) && status.Reason == ReasonStatus {
+	var status *feedhistory.FetchError
+	if errors.As(err, &status) && status.Reason == feedhistory.ReasonStatus {
 		return fmt.Sprint(reason, " ", status.Status)
 	}
 	return string(reason)
 }
 
-func (v *visit) entry(e *Entry) string {
+func (v *visit) entry(e *feedhistory.Entry) string {
 	id := v.site.Path(e.ID)
 	if e.WeakID && strings.HasPrefix(id, "urn:sha256:") {
 		id = "digest"
@@ -249,7 +250,7 @@ func (v *visit) entry(e *Entry) string {
 
 // A web is a random set of documents. Each may link to any, and the walk may begin at any.
 type web struct {
-	feed  Kind
+	feed  feedhistory.Kind
 	given int
 	docs  []webDoc
 }
@@ -264,7 +265,7 @@ type webDoc struct {
 }
 
 var webs = rapid.Custom(func(t *rapid.T) (w web) {
-	w.feed = rapid.SampledFrom([]Kind{Archived, Paged}).Draw(t, "kind")
+	w.feed = rapid.SampledFrom([]feedhistory.Kind{feedhistory.Archived, feedhistory.Paged}).Draw(t, "kind")
 	n := rapid.IntRange(1, 7).Draw(t, "documents")
 	for i := range n {
 		d := webDoc{older: i + 1, begins: -1} // a chain, mostly
@@ -302,9 +303,9 @@ func (w web) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	d := w.docs[i]
-	older, begins, mark := relPrevArchive, relCurrent, `<fh:archive xmlns:fh="`+feedxml.History+`"/>`
-	if w.feed == Paged {
-		older, begins, mark = relNext, relFirst, `<link rel="previous" href="/elsewhere"/>`
+	older, begins, mark := "prev-archive", "current", `<fh:archive xmlns:fh="`+feedxml.History+`"/>`
+	if w.feed == feedhistory.Paged {
+		older, begins, mark = "next", "first", `<link rel="previous" href="/elsewhere"/>`
 	}
 	head := ""
 	if d.older >= 0 {
@@ -339,17 +340,17 @@ func (w web) isMarked(i int) bool { return w.docs[i].marked }
 
 // path returns the way from the given document to the one where it says the feed begins, and why it
 // does not get there.
-func (w web) path() (path []int, failed []Reason) {
+func (w web) path() (path []int, failed []feedhistory.Reason) {
 	for i := w.given; ; {
 		path = append(path, i)
 		begins := w.docs[i].begins
 		switch {
 		case begins < 0 && w.docs[i].marked, begins != i && slices.Contains(path, begins), begins >= 0 && begins != i && len(path) == 5:
-			return path, []Reason{ReasonDetached}
+			return path, []feedhistory.Reason{feedhistory.ReasonDetached}
 		case begins < 0, begins == i:
 			return path, nil
 		case begins >= len(w.docs):
-			return path, []Reason{ReasonStatus}
+			return path, []feedhistory.Reason{feedhistory.ReasonStatus}
 		}
 		i = begins
 	}
@@ -360,7 +361,7 @@ func (w web) path() (path []int, failed []Reason) {
 type walkedWeb struct {
 	documents int
 	entries   []string
-	gaps      []Reason
+	gaps      []feedhistory.Reason
 }
 
 // model walks the web.
@@ -382,10 +383,10 @@ func (w web) model() (m walkedWeb) {
 		}
 		isNew := func(id string) bool { return !kept[id] }
 		first := w.docs[roots[0]]
-		doubtful := chain > 0 && w.feed == Archived && (first.older >= 0 || first.marked) && slices.ContainsFunc(w.docs[root].entries, isNew)
+		doubtful := chain > 0 && w.feed == feedhistory.Archived && (first.older >= 0 || first.marked) && slices.ContainsFunc(w.docs[root].entries, isNew)
 		proven := len(m.gaps) == 0
 		if w.follow(root, chain+1, chains, kept, &m); doubtful && proven && len(m.gaps) == 0 {
-			m.gaps = append(m.gaps, ReasonDetached) // the chains have not reached it
+			m.gaps = append(m.gaps, feedhistory.ReasonDetached) // the chains have not reached it
 		}
 	}
 	return m
@@ -404,21 +405,21 @@ func (w web) follow(i, chain int, chains map[int]int, kept map[string]bool, m *w
 		}
 		if m.documents++; d.damaged {
 			m.documents--
-			m.gaps = append(m.gaps, ReasonTruncated)
+			m.gaps = append(m.gaps, feedhistory.ReasonTruncated)
 		}
 		switch i = d.older; {
 		case i < 0:
 			return
 		case i >= len(w.docs):
 			if chains[i] == 0 { // else it is known to be missing
-				m.gaps = append(m.gaps, ReasonStatus)
+				m.gaps = append(m.gaps, feedhistory.ReasonStatus)
 			} else if chains[i] == chain {
-				m.gaps = append(m.gaps, ReasonLoop)
+				m.gaps = append(m.gaps, feedhistory.ReasonLoop)
 			}
 			chains[i] = chain
 			return
 		case chains[i] == chain:
-			m.gaps = append(m.gaps, ReasonLoop)
+			m.gaps = append(m.gaps, feedhistory.ReasonLoop)
 			return
 		case chains[i] > 0:
 			return
@@ -434,15 +435,15 @@ func TestWalkAnyWeb(t *testing.T) {
 		w := webs.Draw(t, "web")
 		want := w.model()
 		for _, perHost := range []int{0, 1} {
-			c := Client{Transport: w, PerHost: perHost, Tries: 1}
+			c := feedhistory.Client{Transport: w, PerHost: perHost, Tries: 1}
 			stored := map[string]bool{}
-			past := &chain.Memory[Known, *Document]{}
+			past := &chain.Memory[feedhistory.Known, *feedhistory.Document]{}
 			if perHost == 1 {
 				past.Processed = func(url string) bool { return stored[url] }
 			}
-			var docs []*Document
+			var docs []*feedhistory.Document
 			walk := tee(c.Walk(context.Background(), fmt.Sprintf("http://web.example/%d", w.given), past), &docs)
-			h, err := Merge(feedtest.Watch(walk, func(doc *Document, _ error) {
+			h, err := feedhistory.Merge(feedtest.Watch(walk, func(doc *feedhistory.Document, _ error) {
 				if doc != nil {
 					stored[doc.URL] = true
 				}
@@ -456,7 +457,7 @@ func TestWalkAnyWeb(t *testing.T) {
 				got.gaps = append(got.gaps, g.Reason)
 			}
 			require.Equal(t, want, got)
-			require.Equal(t, len(want.gaps) > 0, h.Verdict() == Partial)
+			require.Equal(t, len(want.gaps) > 0, h.Verdict() == feedhistory.Partial)
 		}
 	})
 }
@@ -487,7 +488,7 @@ func TestWalkKnown(t *testing.T) {
 			if first.err != nil {
 				t.Skip("there is no document")
 			}
-			known, gaps := map[string]Known{}, map[string]Reason{}
+			known, gaps := map[string]feedhistory.Known{}, map[string]feedhistory.Reason{}
 			for _, d := range first.docs {
 				if k := d.Known(); k.Digest != "" { // else it is to be looked at again
 					known[d.Response.Requested] = k
@@ -495,10 +496,10 @@ func TestWalkKnown(t *testing.T) {
 			}
 			declared := first.history.Head.Declared() // by documents that have not changed
 			for _, d := range first.docs {
-				declared = append(declared, d.gaps...)
+				declared = append(declared, d.OwnGaps()...)
 			}
 			for _, g := range first.history.Gaps {
-				if slices.ContainsFunc(declared, func(d *Gap) bool { return d.Error() == g.Error() }) {
+				if slices.ContainsFunc(declared, func(d *feedhistory.Gap) bool { return d.Error() == g.Error() }) {
 					continue
 				}
 				if gaps[g.URL] = g.Reason; g.Document != nil {
@@ -507,13 +508,13 @@ func TestWalkKnown(t *testing.T) {
 			}
 
 			second := newVisit(t, site, options)
-			unchanged, again := map[string]Known{}, map[string]Reason{}
-			for _, err := range second.client.Walk(t.Context(), second.url, &chain.Memory[Known, *Document]{
-				Known: func(url string) Known { return known[url] },
+			unchanged, again := map[string]feedhistory.Known{}, map[string]feedhistory.Reason{}
+			for _, err := range second.client.Walk(t.Context(), second.url, &chain.Memory[feedhistory.Known, *feedhistory.Document]{
+				Known: func(url string) feedhistory.Known { return known[url] },
 			}) {
-				if u, ok := errors.AsType[*Unchanged](err); ok {
+				if u, ok := errors.AsType[*feedhistory.Unchanged](err); ok {
 					unchanged[u.Response.Requested] = u.Known
-				} else if g, ok := errors.AsType[*Gap](err); ok {
+				} else if g, ok := errors.AsType[*feedhistory.Gap](err); ok {
 					again[g.URL] = g.Reason
 				} else {
 					require.NoError(t, err)
@@ -539,17 +540,17 @@ func archivedSites() *memorySites {
 }
 
 // walked returns what a walk yields, a word for each yield.
-func walked(t *testing.T, c *Client, past *chain.Memory[Known, *Document]) (yields []string) {
+func walked(t *testing.T, c *feedhistory.Client, past *chain.Memory[feedhistory.Known, *feedhistory.Document]) (yields []string) {
 	t.Helper()
 	for doc, err := range c.Walk(t.Context(), feedURL, past) {
 		_, rest, _ := strings.Cut(yielded(doc, err), " ")
 		switch {
 		case err == nil:
 			yields = append(yields, doc.URL)
-		case is[*Unchanged](err):
+		case is[*feedhistory.Unchanged](err):
 			url, _, _ := strings.Cut(rest, " ")
 			yields = append(yields, "unchanged "+url)
-		case is[*Gap](err):
+		case is[*feedhistory.Gap](err):
 			yields = append(yields, "gap "+rest)
 		default:
 			yields = append(yields, "error "+err.Error())
@@ -560,9 +561,9 @@ func walked(t *testing.T, c *Client, past *chain.Memory[Known, *Document]) (yiel
 
 // learn walks over the sites, and returns what is known afterwards. From then on the server
 // answers with 304.
-func learn(t *testing.T, s *memorySites) map[string]Known {
+func learn(t *testing.T, s *memorySites) map[string]feedhistory.Known {
 	t.Helper()
-	known := map[string]Known{}
+	known := map[string]feedhistory.Known{}
 	for doc, err := range clientOf(s).Walk(t.Context(), feedURL, nil) {
 		require.NoError(t, err)
 		known[doc.URL] = doc.Known()
@@ -572,8 +573,8 @@ func learn(t *testing.T, s *memorySites) map[string]Known {
 	return known
 }
 
-func knownOf(known map[string]Known) func(string) Known {
-	return func(url string) Known { return known[url] }
+func knownOf(known map[string]feedhistory.Known) func(string) feedhistory.Known {
+	return func(url string) feedhistory.Known { return known[url] }
 }
 
 // After a feed that has not changed, the walk continues at an archive that is pending.
@@ -590,12 +591,12 @@ func TestWalkUnchangedHead(t *testing.T) {
 		client.PerHost = perHost
 
 		require.Equal(t, []string{"unchanged " + feedURL, "http://a.example/2", "http://a.example/1"},
-			walked(t, client, &chain.Memory[Known, *Document]{Known: knownOf(known)}))
+			walked(t, client, &chain.Memory[feedhistory.Known, *feedhistory.Document]{Known: knownOf(known)}))
 		require.Equal(t, []string{feedURL + ` If-None-Match: "3"`, "http://a.example/2", "http://a.example/1"}, s.Took())
 
 		// What has been processed ends it; what is pending is gone on to.
 		processed := func(url string) bool { return url == "http://a.example/2" }
-		require.Equal(t, []string{"unchanged " + feedURL, "http://a.example/1"}, walked(t, client, &chain.Memory[Known, *Document]{
+		require.Equal(t, []string{"unchanged " + feedURL, "http://a.example/1"}, walked(t, client, &chain.Memory[feedhistory.Known, *feedhistory.Document]{
 			Known: knownOf(known), Processed: processed, Pending: []string{"http://a.example/2", "http://a.example/1"},
 		}))
 		require.Equal(t, []string{feedURL + ` If-None-Match: "3"`, "http://a.example/1"}, s.Took())
@@ -603,8 +604,8 @@ func TestWalkUnchangedHead(t *testing.T) {
 		// A feed that had nothing older still has not.
 		last := known[feedURL]
 		last.Older = ""
-		require.Equal(t, []string{"unchanged " + feedURL}, walked(t, client, &chain.Memory[Known, *Document]{
-			Known: func(string) Known { return last },
+		require.Equal(t, []string{"unchanged " + feedURL}, walked(t, client, &chain.Memory[feedhistory.Known, *feedhistory.Document]{
+			Known: func(string) feedhistory.Known { return last },
 		}))
 	}
 }
@@ -621,7 +622,7 @@ func TestWalkKnownArchives(t *testing.T) {
 			if byDigest {
 				conditions = []string{feedURL, "http://a.example/2", "http://a.example/1"}
 				for url, k := range known {
-					known[url] = Known{URL: k.URL, Digest: k.Digest, Kind: k.Kind, Older: k.Older}
+					known[url] = feedhistory.Known{URL: k.URL, Digest: k.Digest, Kind: k.Kind, Older: k.Older}
 				}
 				s.Replies = archivedSites().Replies
 				s.Replies[feedURL] = siteReply{Body: grown}
@@ -629,7 +630,7 @@ func TestWalkKnownArchives(t *testing.T) {
 			client := clientOf(s)
 			client.PerHost = perHost
 			require.Equal(t, []string{feedURL, "unchanged http://a.example/2", "unchanged http://a.example/1"},
-				walked(t, client, &chain.Memory[Known, *Document]{Known: knownOf(known)}))
+				walked(t, client, &chain.Memory[feedhistory.Known, *feedhistory.Document]{Known: knownOf(known)}))
 			require.ElementsMatch(t, conditions, s.Took())
 		}
 	}
@@ -642,7 +643,7 @@ func TestWalkKnownLoop(t *testing.T) {
 	k := known["http://a.example/1"]
 	k.Older = feedURL
 	known["http://a.example/1"] = k
-	yields := walked(t, clientOf(s), &chain.Memory[Known, *Document]{Known: knownOf(known)})
+	yields := walked(t, clientOf(s), &chain.Memory[feedhistory.Known, *feedhistory.Document]{Known: knownOf(known)})
 	require.Len(t, yields, 4)
 	require.Contains(t, yields[3], "loop: "+feedURL)
 	require.Len(t, s.Took(), 3)
@@ -654,7 +655,7 @@ func TestWalkUnchangedHeadAndMissingArchive(t *testing.T) {
 	s := archivedSites()
 	known := learn(t, s)
 	s.Replies["http://a.example/2"] = siteReply{Status: 404}
-	yields := walked(t, clientOf(s), &chain.Memory[Known, *Document]{Known: knownOf(known)})
+	yields := walked(t, clientOf(s), &chain.Memory[feedhistory.Known, *feedhistory.Document]{Known: knownOf(known)})
 	require.Len(t, yields, 2)
 	require.Equal(t, "unchanged "+feedURL, yields[0])
 	require.Contains(t, yields[1], "status: http://a.example/2")
@@ -668,20 +669,20 @@ func TestMergeUnchanged(t *testing.T) {
 	s := archivedSites()
 	known := learn(t, s)
 	client := clientOf(s)
-	h, err := Merge(client.Walk(t.Context(), feedURL, &chain.Memory[Known, *Document]{Known: knownOf(known)}))
-	unchanged := feedtest.ErrorAs[*Unchanged](t, err)
+	h, err := feedhistory.Merge(client.Walk(t.Context(), feedURL, &chain.Memory[feedhistory.Known, *feedhistory.Document]{Known: knownOf(known)}))
+	unchanged := feedtest.ErrorAs[*feedhistory.Unchanged](t, err)
 	require.Equal(t, feedURL, unchanged.Response.Requested, "the first one")
 	require.Nil(t, h, "nothing was read")
 
 	s.Replies["http://a.example/2"] = archivedSites().Replies["http://a.example/2"]
 	delete(known, "http://a.example/2")
-	h, err = Merge(client.Walk(t.Context(), feedURL, &chain.Memory[Known, *Document]{Known: knownOf(known)}))
+	h, err = feedhistory.Merge(client.Walk(t.Context(), feedURL, &chain.Memory[feedhistory.Known, *feedhistory.Document]{Known: knownOf(known)}))
 	require.ErrorAs(t, err, &unchanged)
 	require.Equal(t, []string{"urn:2"}, ids(h.Entries))
 	require.Equal(t, 1, h.Documents)
 	require.Empty(t, h.Gaps)
 
-	h, err = Merge(client.Walk(t.Context(), feedURL, &chain.Memory[Known, *Document]{Known: knownOf(known), Pending: []string{"http://a.example/nowhere"}}))
+	h, err = feedhistory.Merge(client.Walk(t.Context(), feedURL, &chain.Memory[feedhistory.Known, *feedhistory.Document]{Known: knownOf(known), Pending: []string{"http://a.example/nowhere"}}))
 	require.ErrorAs(t, err, &unchanged)
 	require.Len(t, h.Gaps, 1, "what is missing is told all the same")
 }
@@ -699,9 +700,9 @@ func TestProcessedMeanwhile(t *testing.T) {
 			v := newVisit(t, feedtest.Serve(t, string(text)), options)
 			before, stored := v.past.Processed, map[string]bool{}
 			v.past.Processed = func(url string) bool { return stored[url] || before(url) }
-			v.history, v.err = Merge(feedtest.Watch(v.client.Walk(t.Context(), v.url, &v.past), func(doc *Document, err error) {
+			v.history, v.err = feedhistory.Merge(feedtest.Watch(v.client.Walk(t.Context(), v.url, &v.past), func(doc *feedhistory.Document, err error) {
 				if doc != nil && err == nil {
-					self, _ := doc.Links.Rel(relSelf)
+					self, _ := doc.Links.Rel("self")
 					for _, name := range []string{doc.Response.Requested, doc.URL, self.Href} {
 						stored[name] = true
 					}
@@ -746,7 +747,7 @@ func TestProcessedInPart(t *testing.T) {
 		second.past.Pending = pending
 		second.walk(t.Context())
 		require.NoError(t, second.err)
-		require.Equal(t, Whole, second.history.Verdict())
+		require.Equal(t, feedhistory.Whole, second.history.Verdict())
 		known := map[string]bool{}
 		for _, url := range processed {
 			known[url] = true
@@ -783,7 +784,7 @@ func TestWalkIsLazy(t *testing.T) {
 	require.Empty(t, site.Requests())
 	for range 2 { // to range again starts afresh
 		before := len(site.Requests())
-		h, err := Merge(walk)
+		h, err := feedhistory.Merge(walk)
 		require.NoError(t, err)
 		require.Len(t, h.Entries, 3)
 		require.Len(t, site.Requests(), before+3)
@@ -811,11 +812,11 @@ func TestWalkLeftAtAGap(t *testing.T) {
 -- /feed.atom --
 <feed xmlns="http://www.w3.org/2005/Atom"><link rel="next" href="/2.atom"/></feed>
 `), "")
-	for doc, err := range v.client.Walk(t.Context(), v.url, &chain.Memory[Known, *Document]{Pending: []string{v.site.URL + "/1.atom"}}) {
+	for doc, err := range v.client.Walk(t.Context(), v.url, &chain.Memory[feedhistory.Known, *feedhistory.Document]{Pending: []string{v.site.URL + "/1.atom"}}) {
 		if err == nil {
 			continue
 		}
-		gap := feedtest.ErrorAs[*Gap](t, err)
+		gap := feedtest.ErrorAs[*feedhistory.Gap](t, err)
 		require.Nil(t, doc)
 		require.False(t, gap.Found.IsZero())
 		break
@@ -831,7 +832,7 @@ func TestWalkCancelled(t *testing.T) {
 			cancel()
 		}
 		seen := 0
-		history, err := Merge(feedtest.Watch(v.client.Walk(ctx, v.url, nil), func(*Document, error) {
+		history, err := feedhistory.Merge(feedtest.Watch(v.client.Walk(ctx, v.url, nil), func(*feedhistory.Document, error) {
 			if seen++; seen == after {
 				cancel()
 			}
@@ -852,7 +853,9 @@ func TestWalkCancelled(t *testing.T) {
 }
 
 func TestBudgetDefaults(t *testing.T) {
-	require.Equal(t, Budget{Documents: 10_000, Bytes: 1 << 30, barren: 20, empty: 1000}, Budget{}.withDefaults())
+	want := feedhistory.Budget{Documents: 10_000, Bytes: 1 << 30}
+	want.BoundBarren(20, 1000)
+	require.Equal(t, want, feedhistory.Budget{}.WithDefaults())
 }
 
 func TestGet(t *testing.T) {
@@ -865,12 +868,12 @@ func TestGet(t *testing.T) {
 	require.Len(t, doc.Entries, 1)
 
 	doc, err = v.client.Get(t.Context(), v.site.URL+"/cut.atom")
-	require.Equal(t, ReasonTruncated, reasonOf(err))
+	require.Equal(t, feedhistory.ReasonTruncated, feedhistory.NewGap("", err).Reason)
 	require.Equal(t, "urn:feed", doc.ID)
 	require.Len(t, doc.Entries, 1)
 
 	doc, err = v.client.Get(t.Context(), v.site.URL+"/nowhere")
-	feedtest.ErrorAs[*FetchError](t, err)
+	feedtest.ErrorAs[*feedhistory.FetchError](t, err)
 	require.Nil(t, doc)
 }
 
@@ -906,8 +909,8 @@ func TestLastEndsThePages(t *testing.T) {
 		site := feedtest.Serve(t, threePages)
 		v := newVisit(t, site, "")
 		yielded := 0
-		for page, err := range v.client.Walk(t.Context(), v.url, &chain.Memory[Known, *Document]{
-			Last: func(page *Document) bool { return page.Entries[0].ID == "urn:"+strconv.Itoa(4-last) },
+		for page, err := range v.client.Walk(t.Context(), v.url, &chain.Memory[feedhistory.Known, *feedhistory.Document]{
+			Last: func(page *feedhistory.Document) bool { return page.Entries[0].ID == "urn:"+strconv.Itoa(4-last) },
 		}) {
 			require.NoError(t, err)
 			require.NotNil(t, page)
@@ -922,8 +925,8 @@ func TestLastEndsThePages(t *testing.T) {
 func TestPendingPages(t *testing.T) {
 	site := feedtest.Serve(t, threePages)
 	v := newVisit(t, site, "")
-	h, err := Merge(v.client.Walk(t.Context(), v.url, &chain.Memory[Known, *Document]{
-		Last:         func(page *Document) bool { return page.URL == v.url },
+	h, err := feedhistory.Merge(v.client.Walk(t.Context(), v.url, &chain.Memory[feedhistory.Known, *feedhistory.Document]{
+		Last:         func(page *feedhistory.Document) bool { return page.URL == v.url },
 		PendingPages: []string{site.URL + "/2.atom"},
 	}))
 	require.NoError(t, err)
