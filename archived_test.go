@@ -312,7 +312,7 @@ func TestAheadIsAsInSequence(t *testing.T) {
 		c := rapid.Custom(drawChain).Draw(rt, "chain")
 		seed := rapid.Uint64Range(1, 1<<32).Draw(rt, "seed")
 		var sequence, overlapped []string
-		var one, four *siteLine
+		var one, four *feedtest.Line
 		synctest.Test(t, func(*testing.T) { sequence, one = c.all(1, seed) })
 		require.NotEmpty(rt, sequence)
 		require.LessOrEqual(rt, one.Most, 1)
@@ -355,7 +355,7 @@ func TestAheadLeft(t *testing.T) {
 		leave := rapid.IntRange(1, 12).Draw(rt, "leave")
 		later := rapid.Bool().Draw(rt, "leave later")
 		var all, some []string
-		var l *siteLine
+		var l *feedtest.Line
 		synctest.Test(t, func(*testing.T) { all, _ = c.all(1, seed) })
 		synctest.Test(t, func(*testing.T) {
 			l = c.walk(context.Background(), 0, seed, func(n int, doc *feedhistory.Document, err error) bool {
@@ -433,7 +433,7 @@ func TestAheadCancelledWithDocumentsThere(t *testing.T) {
 // linear is an archived feed of n documents without faults. The links come before the
 // entries, which are long.
 func linear(n int) *faultyChain {
-	c := &faultyChain{replies: map[string]siteReply{}, start: "http://a.example/0"}
+	c := &faultyChain{replies: map[string]feedtest.Reply{}, start: "http://a.example/0"}
 	for i := range n {
 		var b strings.Builder
 		b.WriteString(`<feed xmlns="http://www.w3.org/2005/Atom">`)
@@ -444,7 +444,7 @@ func linear(n int) *faultyChain {
 			fmt.Fprintf(&b, "<entry><id>urn:%d:%d</id><title>%s</title></entry>\n", i, j, strings.Repeat("text ", 100))
 		}
 		b.WriteString("</feed>")
-		c.replies["http://a.example/"+strconv.Itoa(i)] = siteReply{Body: b.String()}
+		c.replies["http://a.example/"+strconv.Itoa(i)] = feedtest.Reply{Body: b.String()}
 	}
 	return c
 }
@@ -508,7 +508,7 @@ func TestAheadLeftEndsRequests(t *testing.T) {
 // document may overrule them until its end.
 func TestAheadMisled(t *testing.T) {
 	const count = 20
-	c := &faultyChain{replies: map[string]siteReply{}, start: "http://a.example/0"}
+	c := &faultyChain{replies: map[string]feedtest.Reply{}, start: "http://a.example/0"}
 	want := make([]string, count)
 	for i := range count {
 		url := "http://a.example/" + strconv.Itoa(i)
@@ -517,8 +517,8 @@ func TestAheadMisled(t *testing.T) {
 			body += fmt.Sprintf(`<link rel="prev-archive" href="/%d"/>`, i+1)
 		}
 		lie := fmt.Sprintf("/lie/%d", i)
-		c.replies[url] = siteReply{Body: body + "</feed>", Header: []string{"Link: <" + lie + `>; rel="prev-archive"`}}
-		c.replies["http://a.example"+lie] = siteReply{Body: linear(1).replies[c.start].Body, Stalls: true}
+		c.replies[url] = feedtest.Reply{Body: body + "</feed>", Header: []string{"Link: <" + lie + `>; rel="prev-archive"`}}
+		c.replies["http://a.example"+lie] = feedtest.Reply{Body: linear(1).replies[c.start].Body, Stalls: true}
 		want[i] = url
 	}
 	delete(c.replies, "http://a.example/lie/"+strconv.Itoa(count-1))
@@ -527,7 +527,7 @@ func TestAheadMisled(t *testing.T) {
 	c.replies[want[count-1]] = last
 	for _, perHost := range []int{1, 2, 4, 8} {
 		synctest.Test(t, func(t *testing.T) {
-			l := &siteLine{Serve: c.server(), Seed: 7}
+			l := &feedtest.Line{Serve: c.server(), Seed: 7}
 			client := &feedhistory.Client{Transport: l, NoGuess: true, PerHost: perHost}
 			started := time.Now()
 			require.Equal(t, want, documentsOf(client.Walk(t.Context(), c.start, nil)))
@@ -547,7 +547,7 @@ func TestAheadKnowsWhatWillNotBeWanted(t *testing.T) {
 			c := linear(count)
 			url := "http://a.example/" + strconv.Itoa(count-1)
 			link := fmt.Sprintf(`<link rel="prev-archive" href="/%d"/>`, turn)
-			c.replies[url] = siteReply{Body: strings.Replace(c.replies[url].Body, "<entry>", link+"<entry>", 1)}
+			c.replies[url] = feedtest.Reply{Body: strings.Replace(c.replies[url].Body, "<entry>", link+"<entry>", 1)}
 			yields, l := c.all(0, 1)
 			require.Len(t, yields, count+1)
 			require.Contains(t, yields[count], "gap loop: http://a.example/"+strconv.Itoa(turn))
@@ -571,9 +571,9 @@ func TestAheadKnowsWhatWillNotBeWanted(t *testing.T) {
 // So the walk does not prefetch what a later link may overrule.
 func TestAheadIsNotBarredByWhatNobodyWants(t *testing.T) {
 	c := linear(2)
-	c.replies[c.start] = siteReply{Body: `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="next" href="/page"/>` +
+	c.replies[c.start] = feedtest.Reply{Body: `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="next" href="/page"/>` +
 		`<entry><id>urn:1</id></entry><link rel="prev-archive" href="/1"/></feed>`}
-	c.replies["http://a.example/page"] = siteReply{Status: 503, Header: []string{"Retry-After: 3600"}}
+	c.replies["http://a.example/page"] = feedtest.Reply{Status: 503, Header: []string{"Retry-After: 3600"}}
 	var outcomes [2][]string
 	for i, perHost := range []int{1, 0} {
 		synctest.Test(t, func(*testing.T) { outcomes[i], _ = c.all(perHost, 1) })
@@ -586,8 +586,8 @@ func TestAheadLeftBeforeAnAnswer(t *testing.T) {
 	c := linear(3)
 	synctest.Test(t, func(t *testing.T) {
 		answer := c.server()
-		l := &siteLine{Serve: answer}
-		client := &feedhistory.Client{NoGuess: true, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		l := &feedtest.Line{Serve: answer}
+		client := &feedhistory.Client{NoGuess: true, Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path != "/0" {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
@@ -610,7 +610,7 @@ func TestAheadLeftBeforeAnAnswer(t *testing.T) {
 func TestAheadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := linear(8)
-		l := &siteLine{Serve: c.server(), Seed: 1}
+		l := &feedtest.Line{Serve: c.server(), Seed: 1}
 		client := &feedhistory.Client{NoGuess: true, Transport: l}
 		walk := client.Walk(t.Context(), c.start, nil)
 		synctest.Wait()
@@ -654,7 +654,7 @@ func TestAheadOverlaps(t *testing.T) {
 	took := func(perHost int) (d time.Duration) {
 		synctest.Test(t, func(t *testing.T) {
 			c := linear(count)
-			client := &feedhistory.Client{NoGuess: true, PerHost: perHost, Transport: roundTrip(
+			client := &feedhistory.Client{NoGuess: true, PerHost: perHost, Transport: feedtest.RoundTrip(
 				func(r *http.Request) (*http.Response, error) {
 					body := c.replies[r.URL.String()].Body
 					time.Sleep(first)
@@ -698,7 +698,7 @@ func (d *drip) Read(b []byte) (int, error) {
 // A transport that ends its goroutine, as a handler does that fails a test, ends the walk with
 // an error.
 func TestTransportEnds(t *testing.T) {
-	c := &feedhistory.Client{NoGuess: true, Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+	c := &feedhistory.Client{NoGuess: true, Transport: feedtest.RoundTrip(func(*http.Request) (*http.Response, error) {
 		runtime.Goexit()
 		return nil, nil
 	})}
@@ -732,7 +732,7 @@ func drawChain(t *rapid.T) *faultyChain {
 		g.urls = append(g.urls, fmt.Sprintf("http://%s/%d", host, i))
 	}
 	g.c = &faultyChain{
-		replies: map[string]siteReply{}, again: map[string]siteReply{}, etags: map[string]string{}, known: map[string]feedhistory.Known{},
+		replies: map[string]feedtest.Reply{}, again: map[string]feedtest.Reply{}, etags: map[string]string{}, known: map[string]feedhistory.Known{},
 		start: g.urls[0],
 	}
 	for i := range g.urls {
@@ -807,7 +807,7 @@ func (g *chainer) moves() {
 			return
 		}
 	}
-	c.again[c.start] = siteReply{Body: g.document(0)}
+	c.again[c.start] = feedtest.Reply{Body: g.document(0)}
 }
 
 var (
@@ -818,13 +818,13 @@ var (
 )
 
 // reply draws the answer for a URL, perhaps with a fault.
-func (g *chainer) reply(i int) siteReply {
+func (g *chainer) reply(i int) feedtest.Reply {
 	body, fault := g.document(i), ""
 	if i > 0 || g.odds(6, "fault at once") {
 		fault = rapid.SampledFrom(faults).Draw(g.T, "fault")
 	}
 	cut := func() string { return body[:rapid.IntRange(0, len(body)-1).Draw(g.T, "cut")] }
-	r := siteReply{Body: body}
+	r := feedtest.Reply{Body: body}
 	if lie, ok := g.lies[i]; ok {
 		rel := map[feedhistory.Kind]string{feedhistory.Archived: "prev-archive", feedhistory.Paged: "next"}[g.kind]
 		r.Header = append(r.Header, fmt.Sprintf("Link: <%s>; rel=%q", lie, rel))
@@ -834,7 +834,7 @@ func (g *chainer) reply(i int) siteReply {
 	}
 	switch fault {
 	case "status":
-		r = siteReply{Status: rapid.SampledFrom([]int{404, 410, 403, 500, 204, 206, 300, 503}).Draw(g.T, "status")}
+		r = feedtest.Reply{Status: rapid.SampledFrom([]int{404, 410, 403, 500, 204, 206, 300, 503}).Draw(g.T, "status")}
 	case "cut":
 		r.Body = cut()
 	case "aborted":
@@ -977,8 +977,8 @@ func (g *chainer) entries(i int, rss bool) (entries, deleted string) {
 
 // A faultyChain is a feed with faults, and a walk over it.
 type faultyChain struct {
-	replies map[string]siteReply
-	again   map[string]siteReply // what a URL answers from the second request on, where that differs
+	replies map[string]feedtest.Reply
+	again   map[string]feedtest.Reply // what a URL answers from the second request on, where that differs
 	etags   map[string]string
 
 	start     string
@@ -993,7 +993,7 @@ type faultyChain struct {
 // GoString shows a chain for which a property fails.
 func (c *faultyChain) GoString() string {
 	var b strings.Builder
-	show := func(title string, replies map[string]siteReply) {
+	show := func(title string, replies map[string]feedtest.Reply) {
 		for url, r := range replies {
 			fmt.Fprintf(&b, "-- %s%s --\nstatus %d, %v, end %v, stalls %v, error %v\n%s\n", url, title, r.Status, r.Header, r.End, r.Stalls, r.Err, r.Body)
 		}
@@ -1009,9 +1009,9 @@ func (c *faultyChain) GoString() string {
 func (c *faultyChain) String() string { return c.GoString() }
 
 // server returns a function that answers as the chain does, from its beginning.
-func (c *faultyChain) server() func(*http.Request) siteReply {
+func (c *faultyChain) server() func(*http.Request) feedtest.Reply {
 	counts := map[string]int{}
-	return func(r *http.Request) siteReply {
+	return func(r *http.Request) feedtest.Reply {
 		url := r.URL.String()
 		counts[url]++
 		says, ok := c.replies[url]
@@ -1021,11 +1021,11 @@ func (c *faultyChain) server() func(*http.Request) siteReply {
 		etag := c.etags[url]
 		switch {
 		case !ok:
-			return siteReply{Status: http.StatusNotFound}
+			return feedtest.Reply{Status: http.StatusNotFound}
 		case etag == "" || says.Status != 0:
 			return says
 		case etag == r.Header.Get("If-None-Match"):
-			return siteReply{Status: http.StatusNotModified}
+			return feedtest.Reply{Status: http.StatusNotModified}
 		}
 		says.Header = append(slices.Clone(says.Header), "Etag: "+etag)
 		return says
@@ -1034,8 +1034,8 @@ func (c *faultyChain) server() func(*http.Request) siteReply {
 
 // walk walks over the chain on its own line, and calls visit for each yield until that returns
 // false. PerHost is as in Client.
-func (c *faultyChain) walk(ctx context.Context, perHost int, seed uint64, visit func(n int, doc *feedhistory.Document, err error) bool) *siteLine {
-	l := &siteLine{Serve: c.server(), Seed: seed}
+func (c *faultyChain) walk(ctx context.Context, perHost int, seed uint64, visit func(n int, doc *feedhistory.Document, err error) bool) *feedtest.Line {
+	l := &feedtest.Line{Serve: c.server(), Seed: seed}
 	client := &feedhistory.Client{
 		Transport: l, Budget: c.budget,
 		NoGuess: true, PerHost: perHost, SameOrigin: c.own,
@@ -1058,7 +1058,7 @@ func (c *faultyChain) past() *chain.Memory[feedhistory.Known, *feedhistory.Docum
 }
 
 // all returns everything that a walk yields.
-func (c *faultyChain) all(perHost int, seed uint64) (yields []string, l *siteLine) {
+func (c *faultyChain) all(perHost int, seed uint64) (yields []string, l *feedtest.Line) {
 	l = c.walk(context.Background(), perHost, seed, func(_ int, doc *feedhistory.Document, err error) bool {
 		yields = append(yields, yielded(doc, err))
 		return true

@@ -64,7 +64,7 @@ func TestNilClient(t *testing.T) {
 // CloseIdle closes the transport's idle connections, and the client still works afterwards.
 func TestCloseIdle(t *testing.T) {
 	new(feedhistory.Client).CloseIdle() // nothing is kept yet
-	(&feedhistory.Client{Transport: roundTrip(nil)}).CloseIdle()
+	(&feedhistory.Client{Transport: feedtest.RoundTrip(nil)}).CloseIdle()
 
 	synctest.Test(t, func(t *testing.T) {
 		dialled := 0
@@ -92,8 +92,8 @@ func TestCloseIdle(t *testing.T) {
 // Each request and each decision is logged, and no event contains a secret.
 func TestLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &memorySites{Replies: map[string]siteReply{
-			feedURL:                   redirectTo(301, "/new"),
+		s := &feedtest.MemorySites{Replies: map[string]feedtest.Reply{
+			feedURL:                   feedtest.RedirectTo(301, "/new"),
 			"http://a.example/new":    {Body: feed("urn:3", `<link rel="prev-archive" href="/2"/>`)},
 			"http://a.example/2":      {Body: feed("urn:2", `<fh:archive/><link rel="prev-archive" href="http://reader:SECRET@a.example/1"/>`)},
 			"http://a.example/0":      {Status: 304},
@@ -159,14 +159,14 @@ func withoutFailures(log string) string {
 // A credential is sent to its origin, for archives and after redirects as well, and nowhere
 // else; no error shows it.
 func TestCredentials(t *testing.T) {
-	s := &memorySites{Replies: map[string]siteReply{
+	s := &feedtest.MemorySites{Replies: map[string]feedtest.Reply{
 		feedURL:                   {Body: feed("urn:5", `<link rel="prev-archive" href="/5"/>`)},
 		"http://a.example/5":      {Body: feed("urn:5a", `<fh:archive/><link rel="prev-archive" href="http://b.example/4"/>`)},
 		"http://b.example/4":      {Body: feed("urn:4", `<fh:archive/><link rel="prev-archive" href="http://a.example:8080/3"/>`)},
 		"http://a.example:8080/3": {Body: feed("urn:3", `<fh:archive/><link rel="prev-archive" href="http://sub.a.example/2"/>`)},
-		"http://sub.a.example/2":  redirectTo(302, "http://c.example/2"),
+		"http://sub.a.example/2":  feedtest.RedirectTo(302, "http://c.example/2"),
 		"http://c.example/2":      {Body: feed("urn:2", `<fh:archive/><link rel="prev-archive" href="http://c.example/1"/>`)},
-		"http://c.example/1":      redirectTo(302, "http://a.example/1"),
+		"http://c.example/1":      feedtest.RedirectTo(302, "http://a.example/1"),
 		"http://a.example/1":      {Body: feed("urn:1", `<fh:archive/><link rel="prev-archive" href="http://A.EXAMPLE:80/0"/>`)},
 		"http://A.EXAMPLE:80/0":   {Status: 403},
 	}}
@@ -244,14 +244,14 @@ func TestPrivateAddresses(t *testing.T) {
 		"169.254.169.254", "100.64.0.1", "[fe80::1]", "[fc00::1]", "[64:ff9b::7f00:1]", "localhost",
 	} {
 		private := "http://" + host + ":" + port + "/archive"
-		for _, first := range []siteReply{
+		for _, first := range []feedtest.Reply{
 			{Body: feed("urn:1", `<link rel="prev-archive" href="`+private+`"/>`)},
 			{Body: feed("urn:1", `<link rel="prev-archive" href="http://a.example/redirects"/>`)},
 		} {
-			s := &memorySites{Replies: map[string]siteReply{feedURL: first, "http://a.example/redirects": redirectTo(302, private)}}
-			public := &siteLine{Serve: s.Answer}
+			s := &feedtest.MemorySites{Replies: map[string]feedtest.Reply{feedURL: first, "http://a.example/redirects": feedtest.RedirectTo(302, private)}}
+			public := &feedtest.Line{Serve: s.Answer}
 			client := clientOf(s)
-			client.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+			client.Transport = feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 				if r.URL.Host == "a.example" {
 					return public.RoundTrip(r)
 				}
@@ -280,7 +280,7 @@ func TestForbiddenLinks(t *testing.T) {
 		"file:///etc/passwd", "ftp://a.example/1", "gopher://a.example/1", "javascript:alert(1)", "data:text/xml,x",
 		"http://user:secret@a.example/1", "http:///1", "http://a.example:0/1", "http://a.example:99999/1", "urn:1",
 	} {
-		s := &memorySites{Replies: map[string]siteReply{feedURL: {Body: feed("urn:1", `<link rel="prev-archive" href="`+link+`"/>`)}}}
+		s := &feedtest.MemorySites{Replies: map[string]feedtest.Reply{feedURL: {Body: feed("urn:1", `<link rel="prev-archive" href="`+link+`"/>`)}}}
 		h, err := clientOf(s).Fetch(t.Context(), feedURL)
 		require.NoError(t, err)
 		require.Len(t, h.Gaps, 1)
@@ -294,7 +294,7 @@ func TestForbiddenLinks(t *testing.T) {
 // and its Authorization replaces a field of that name.
 func TestSecrets(t *testing.T) {
 	var sent http.Header
-	p := feedhistory.Client{Tries: 1, Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	p := feedhistory.Client{Tries: 1, Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		sent = http.Header{}
 		for _, name := range []string{"Authorization", "X-Key", "Cookie"} {
 			if values := r.Header[name]; values != nil {
@@ -423,8 +423,8 @@ func TestDiscoverStops(t *testing.T) {
 	require.EqualValues(t, 2, asked.Load())
 }
 
-func clientOf(s *memorySites) *feedhistory.Client {
-	return &feedhistory.Client{Transport: &siteLine{Serve: s.Answer}, PerHost: 1, Tries: 1}
+func clientOf(s *feedtest.MemorySites) *feedhistory.Client {
+	return &feedhistory.Client{Transport: &feedtest.Line{Serve: s.Answer}, PerHost: 1, Tries: 1}
 }
 
 // feed returns a document with one entry, after the given elements.
@@ -448,29 +448,29 @@ func TestPoll(t *testing.T) {
 	tests := []struct {
 		name  string
 		known feedhistory.Known
-		reply siteReply
+		reply feedtest.Reply
 		want  string // "unchanged", "document", or the reason of the error
 	}{
-		{"304", feedhistory.Known{ETag: `"1"`}, siteReply{Status: 304}, "unchanged"},
-		{"304, by date", feedhistory.Known{LastModified: "yesterday"}, siteReply{Status: 304}, "unchanged"},
-		{"304 that nobody asked for", feedhistory.Known{}, siteReply{Status: 304}, "status"},
-		{"304 though only a digest was known", feedhistory.Known{Digest: digestOf(text)}, siteReply{Status: 304}, "status"},
-		{"the same bytes", feedhistory.Known{Digest: digestOf(text)}, siteReply{Body: text}, "unchanged"},
-		{"the same bytes, in spite of validators", feedhistory.Known{ETag: `"1"`, Digest: digestOf(text)}, siteReply{Body: text}, "unchanged"},
+		{"304", feedhistory.Known{ETag: `"1"`}, feedtest.Reply{Status: 304}, "unchanged"},
+		{"304, by date", feedhistory.Known{LastModified: "yesterday"}, feedtest.Reply{Status: 304}, "unchanged"},
+		{"304 that nobody asked for", feedhistory.Known{}, feedtest.Reply{Status: 304}, "status"},
+		{"304 though only a digest was known", feedhistory.Known{Digest: digestOf(text)}, feedtest.Reply{Status: 304}, "status"},
+		{"the same bytes", feedhistory.Known{Digest: digestOf(text)}, feedtest.Reply{Body: text}, "unchanged"},
+		{"the same bytes, in spite of validators", feedhistory.Known{ETag: `"1"`, Digest: digestOf(text)}, feedtest.Reply{Body: text}, "unchanged"},
 		{"the same bytes, compressed", feedhistory.Known{Digest: digestOf(text)},
-			siteReply{Header: []string{"Content-Encoding: gzip"}, Body: gzipped(text)}, "unchanged"},
-		{"the same bytes, which are not parsed again", feedhistory.Known{Digest: digestOf(broken)}, siteReply{Body: broken}, "unchanged"},
+			feedtest.Reply{Header: []string{"Content-Encoding: gzip"}, Body: gzipped(text)}, "unchanged"},
+		{"the same bytes, which are not parsed again", feedhistory.Known{Digest: digestOf(broken)}, feedtest.Reply{Body: broken}, "unchanged"},
 		{"the same bytes, but cut short", feedhistory.Known{Digest: digestOf(text[:40])},
-			siteReply{Header: []string{"Content-Length: " + strconv.Itoa(len(text))}, Body: text[:40]}, "truncated"},
-		{"other bytes", feedhistory.Known{Digest: digestOf(text)}, siteReply{Body: text + " "}, "document"},
-		{"the same length", feedhistory.Known{Digest: digestOf(text)}, siteReply{Body: feed("urn:2", "")}, "document"},
-		{"nothing, again", feedhistory.Known{Digest: digestOf("")}, siteReply{}, "unchanged"},
-		{"nothing known", feedhistory.Known{}, siteReply{Body: text}, "document"},
-		{"other bytes, broken", feedhistory.Known{Digest: digestOf(text)}, siteReply{Body: broken}, "truncated"},
+			feedtest.Reply{Header: []string{"Content-Length: " + strconv.Itoa(len(text))}, Body: text[:40]}, "truncated"},
+		{"other bytes", feedhistory.Known{Digest: digestOf(text)}, feedtest.Reply{Body: text + " "}, "document"},
+		{"the same length", feedhistory.Known{Digest: digestOf(text)}, feedtest.Reply{Body: feed("urn:2", "")}, "document"},
+		{"nothing, again", feedhistory.Known{Digest: digestOf("")}, feedtest.Reply{}, "unchanged"},
+		{"nothing known", feedhistory.Known{}, feedtest.Reply{Body: text}, "document"},
+		{"other bytes, broken", feedhistory.Known{Digest: digestOf(text)}, feedtest.Reply{Body: broken}, "truncated"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := &memorySites{Replies: map[string]siteReply{feedURL: test.reply}}
+			s := &feedtest.MemorySites{Replies: map[string]feedtest.Reply{feedURL: test.reply}}
 			doc, err := clientOf(s).Poll(t.Context(), feedURL, test.known)
 			switch test.want {
 			case "document":
@@ -508,7 +508,7 @@ func TestPollValidators(t *testing.T) {
 			if date != "" {
 				header, conditions = append(header, "Last-Modified: "+date), conditions+" If-Modified-Since: "+date
 			}
-			s := &memorySites{Replies: map[string]siteReply{feedURL: {Header: header, Body: feed("urn:1", "")}}}
+			s := &feedtest.MemorySites{Replies: map[string]feedtest.Reply{feedURL: {Header: header, Body: feed("urn:1", "")}}}
 			client := clientOf(s)
 			doc, err := client.Get(t.Context(), feedURL)
 			require.NoError(t, err)
@@ -516,9 +516,9 @@ func TestPollValidators(t *testing.T) {
 			known := doc.Known()
 			require.Equal(t, etag, known.ETag)
 			require.Equal(t, date, known.LastModified)
-			s.Replies[feedURL] = siteReply{Status: 304, Body: ""}
+			s.Replies[feedURL] = feedtest.Reply{Status: 304, Body: ""}
 			if conditions == "" {
-				s.Replies[feedURL] = siteReply{Body: feed("urn:1", "")}
+				s.Replies[feedURL] = feedtest.Reply{Body: feed("urn:1", "")}
 			}
 			_, err = client.Poll(t.Context(), feedURL, known)
 			unchanged := feedtest.ErrorAs[*feedhistory.Unchanged](t, err)
@@ -532,7 +532,7 @@ func TestPollValidators(t *testing.T) {
 
 // A 304 may give newer validators.
 func TestPollNewValidators(t *testing.T) {
-	s := &memorySites{Replies: map[string]siteReply{feedURL: {Status: 304, Header: []string{`Etag: W/"2"`, "Cache-Control: max-age=60"}}}}
+	s := &feedtest.MemorySites{Replies: map[string]feedtest.Reply{feedURL: {Status: 304, Header: []string{`Etag: W/"2"`, "Cache-Control: max-age=60"}}}}
 	_, err := clientOf(s).Poll(t.Context(), feedURL, feedhistory.Known{ETag: `"1"`, LastModified: "then"})
 	unchanged := feedtest.ErrorAs[*feedhistory.Unchanged](t, err)
 	require.Equal(t, `"1"`, unchanged.Known.ETag)
@@ -563,8 +563,8 @@ func TestPollValidatorsOfAnOrigin(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := &memorySites{Replies: map[string]siteReply{
-				feedURL: redirectTo(302, test.other), test.other: {Body: feed("urn:1", "")},
+			s := &feedtest.MemorySites{Replies: map[string]feedtest.Reply{
+				feedURL: feedtest.RedirectTo(302, test.other), test.other: {Body: feed("urn:1", "")},
 			}}
 			doc, err := clientOf(s).Poll(t.Context(), feedURL, feedhistory.Known{URL: test.from, ETag: `"1"`})
 			require.NoError(t, err)
@@ -578,7 +578,7 @@ func TestPollValidatorsOfAnOrigin(t *testing.T) {
 // What a document says about itself is known when it has not changed.
 func TestKnown(t *testing.T) {
 	text := feed("urn:1", `<link rel="prev-archive" href="archive"/>`)
-	s := &memorySites{Replies: map[string]siteReply{feedURL: {Header: []string{`Etag: "1"`}, Body: text}}}
+	s := &feedtest.MemorySites{Replies: map[string]feedtest.Reply{feedURL: {Header: []string{`Etag: "1"`}, Body: text}}}
 	doc, err := clientOf(s).Get(t.Context(), feedURL)
 	require.NoError(t, err)
 	require.Equal(t, feedhistory.Known{
@@ -601,11 +601,11 @@ func TestPermanent(t *testing.T) {
 		{[]int{301, 308}, 2}, {[]int{301, 302}, 1}, {[]int{302, 301}, 0}, {[]int{301, 307, 301}, 1},
 	}
 	for _, test := range tests {
-		for _, final := range []siteReply{{Body: feed("urn:1", "")}, {Status: 304}} {
-			s := &memorySites{Replies: map[string]siteReply{}}
+		for _, final := range []feedtest.Reply{{Body: feed("urn:1", "")}, {Status: 304}} {
+			s := &feedtest.MemorySites{Replies: map[string]feedtest.Reply{}}
 			url := func(i int) string { return "http://a.example/" + strconv.Itoa(i) }
 			for i, status := range test.statuses {
-				s.Replies[url(i)] = redirectTo(status, url(i+1))
+				s.Replies[url(i)] = feedtest.RedirectTo(status, url(i+1))
 			}
 			s.Replies[url(len(test.statuses))] = final
 			want := ""
@@ -628,9 +628,9 @@ func TestPermanent(t *testing.T) {
 // 410 is the end of a feed, unless a temporary redirect led there.
 func TestGone(t *testing.T) {
 	for status, want := range map[int]bool{0: true, 301: true, 308: true, 302: false, 307: false} {
-		s := &memorySites{Replies: map[string]siteReply{feedURL: {Status: 410}}}
+		s := &feedtest.MemorySites{Replies: map[string]feedtest.Reply{feedURL: {Status: 410}}}
 		if status > 0 {
-			s.Replies = map[string]siteReply{feedURL: redirectTo(status, "/gone"), "http://a.example/gone": {Status: 410}}
+			s.Replies = map[string]feedtest.Reply{feedURL: feedtest.RedirectTo(status, "/gone"), "http://a.example/gone": {Status: 410}}
 		}
 		for _, poll := range []func(*feedhistory.Client) error{
 			func(c *feedhistory.Client) error {
@@ -646,7 +646,7 @@ func TestGone(t *testing.T) {
 			require.Equal(t, want, gone.Gone, "%d", status)
 		}
 	}
-	s := &memorySites{Replies: map[string]siteReply{feedURL: {Status: 404}}}
+	s := &feedtest.MemorySites{Replies: map[string]feedtest.Reply{feedURL: {Status: 404}}}
 	_, err := clientOf(s).Get(t.Context(), feedURL)
 	status := feedtest.ErrorAs[*feedhistory.FetchError](t, err)
 	require.False(t, status.Gone)
@@ -658,7 +658,7 @@ func TestRetryAfterBeyondMaxWait(t *testing.T) {
 	for _, header := range []string{"Retry-After: 3600", "Retry-After: Sat, 01 Jan 2000 01:00:00 GMT"} {
 		for _, code := range []int{429, 503} {
 			synctest.Test(t, func(t *testing.T) {
-				s := &memorySites{Replies: map[string]siteReply{feedURL: {Status: code, Header: []string{header}}}}
+				s := &feedtest.MemorySites{Replies: map[string]feedtest.Reply{feedURL: {Status: code, Header: []string{header}}}}
 				client := clientOf(s)
 				client.Tries = 0
 				start := time.Now()
@@ -677,7 +677,7 @@ func TestRetryAfterBeyondMaxWait(t *testing.T) {
 				require.Empty(t, s.Took(), "the host is left alone")
 
 				time.Sleep(time.Minute)
-				s.Replies[feedURL] = siteReply{Body: feed("urn:1", "")}
+				s.Replies[feedURL] = feedtest.Reply{Body: feed("urn:1", "")}
 				_, err = client.Get(t.Context(), feedURL)
 				require.NoError(t, err)
 				require.True(t, start.Add(time.Hour).Equal(time.Now()))
@@ -691,7 +691,7 @@ func TestRetryAfterOfAnArchive(t *testing.T) {
 	for _, perHost := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
 			const archive = "http://a.example/archive"
-			s := &memorySites{Replies: map[string]siteReply{
+			s := &feedtest.MemorySites{Replies: map[string]feedtest.Reply{
 				feedURL: {Body: feed("urn:2", `<link rel="prev-archive" href="/archive"/>`)},
 				archive: {Status: 429, Header: []string{"Retry-After: 3600"}},
 			}}
@@ -707,11 +707,11 @@ func TestRetryAfterOfAnArchive(t *testing.T) {
 
 			time.Sleep(time.Hour)
 			started, asked := time.Now(), 0
-			client.Transport.(*siteLine).Serve = func(r *http.Request) siteReply {
+			client.Transport.(*feedtest.Line).Serve = func(r *http.Request) feedtest.Reply {
 				if asked++; asked == 2 {
-					return siteReply{Status: 503, Header: []string{"Retry-After: 10"}}
+					return feedtest.Reply{Status: 503, Header: []string{"Retry-After: 10"}}
 				}
-				return siteReply{Body: map[string]string{
+				return feedtest.Reply{Body: map[string]string{
 					feedURL: s.Replies[feedURL].Body, archive: feed("urn:1", "<fh:archive/>"),
 				}[r.URL.String()]}
 			}

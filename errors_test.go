@@ -159,7 +159,7 @@ func TestGuard(t *testing.T) {
 }
 
 // stuck is a server that never answers.
-var stuck = roundTrip(func(r *http.Request) (*http.Response, error) {
+var stuck = feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
 })
@@ -168,50 +168,50 @@ var stuck = roundTrip(func(r *http.Request) (*http.Response, error) {
 // without the URL, and of that the part Describe leaves out.
 var failures = []struct {
 	name  string
-	reply siteReply
+	reply feedtest.Reply
 	set   func(*feedhistory.Client, *http.Request)
 	logs  string
 	why   feedhistory.Reason
 	kind  string
 	text  string
 }{
-	{"status", siteReply{Status: 404}, nil, "failure", feedhistory.ReasonStatus, "status ", "404 Not Found"},
-	{"gone", siteReply{Status: 410}, nil, "failure", feedhistory.ReasonStatus, "status ", "410 Gone"},
-	{"asked to wait", siteReply{Status: 429, Header: []string{"Retry-After: 60"}}, nil,
+	{"status", feedtest.Reply{Status: 404}, nil, "failure", feedhistory.ReasonStatus, "status ", "404 Not Found"},
+	{"gone", feedtest.Reply{Status: 410}, nil, "failure", feedhistory.ReasonStatus, "status ", "410 Gone"},
+	{"asked to wait", feedtest.Reply{Status: 429, Header: []string{"Retry-After: 60"}}, nil,
 		"failure", feedhistory.ReasonStatus, "status ", "429 Too Many Requests; the host asks to be left alone until 2000-01-01T00:01:00Z"},
-	{"asked to wait before", siteReply{Status: 503, Header: []string{"Retry-After: 60"}},
+	{"asked to wait before", feedtest.Reply{Status: 503, Header: []string{"Retry-After: 60"}},
 		func(c *feedhistory.Client, r *http.Request) { c.Tries = 1; r.Header = http.Header{"Twice": {"1"}} },
 		"failure failure", feedhistory.ReasonStatus, "status ", "503 Service Unavailable; the host asks to be left alone until 2000-01-01T00:01:00Z (from an earlier answer)"},
-	{"tried again", siteReply{Status: 503, Header: []string{"Retry-After: 0"}}, func(c *feedhistory.Client, _ *http.Request) { c.Tries, c.MaxWait = 3, -1 },
+	{"tried again", feedtest.Reply{Status: 503, Header: []string{"Retry-After: 0"}}, func(c *feedhistory.Client, _ *http.Request) { c.Tries, c.MaxWait = 3, -1 },
 		"retry retry failure", feedhistory.ReasonStatus, "status ", "503 Service Unavailable; the host asks to be left alone until 2000-01-01T00:00:00Z"},
-	{"scheme", siteReply{}, func(_ *feedhistory.Client, r *http.Request) { r.URL.Scheme = "ftp" },
+	{"scheme", feedtest.Reply{}, func(_ *feedhistory.Client, r *http.Request) { r.URL.Scheme = "ftp" },
 		"refusal scheme", feedhistory.ReasonRefused, "refused: ", `unsupported scheme: "ftp"`},
-	{"length", siteReply{}, func(_ *feedhistory.Client, r *http.Request) { r.URL.Path += strings.Repeat("more", 2049) },
+	{"length", feedtest.Reply{}, func(_ *feedhistory.Client, r *http.Request) { r.URL.Path += strings.Repeat("more", 2049) },
 		"refusal length", feedhistory.ReasonRefused, "refused: ", "the URL is too long"},
-	{"no URL", siteReply{}, func(_ *feedhistory.Client, r *http.Request) { *r.URL = url.URL{} }, "refusal url", feedhistory.ReasonRefused, "refused: ", "not an absolute URL with a host"},
-	{"method", siteReply{}, func(_ *feedhistory.Client, r *http.Request) { r.Method = "POST" }, "refusal method", feedhistory.ReasonRefused, "refused: ", "unsupported method"},
-	{"field", siteReply{}, func(_ *feedhistory.Client, r *http.Request) { r.Header = http.Header{"Cookie": {"a"}} },
+	{"no URL", feedtest.Reply{}, func(_ *feedhistory.Client, r *http.Request) { *r.URL = url.URL{} }, "refusal url", feedhistory.ReasonRefused, "refused: ", "not an absolute URL with a host"},
+	{"method", feedtest.Reply{}, func(_ *feedhistory.Client, r *http.Request) { r.Method = "POST" }, "refusal method", feedhistory.ReasonRefused, "refused: ", "unsupported method"},
+	{"field", feedtest.Reply{}, func(_ *feedhistory.Client, r *http.Request) { r.Header = http.Header{"Cookie": {"a"}} },
 		"refusal header", feedhistory.ReasonRefused, "refused: ", "invalid header field: a field of this name cannot be added"},
-	{"value", siteReply{}, func(_ *feedhistory.Client, r *http.Request) { r.Header = http.Header{"A": {"a\n"}} }, "refusal header", feedhistory.ReasonRefused, "refused: ", "invalid header field"},
-	{"secret", siteReply{}, func(c *feedhistory.Client, _ *http.Request) {
+	{"value", feedtest.Reply{}, func(_ *feedhistory.Client, r *http.Request) { r.Header = http.Header{"A": {"a\n"}} }, "refusal header", feedhistory.ReasonRefused, "refused: ", "invalid header field"},
+	{"secret", feedtest.Reply{}, func(c *feedhistory.Client, _ *http.Request) {
 		c.Credentials = []feedhistory.Credential{{Origin: feedURL, Header: http.Header{"X": {"SECRET\n"}}}}
 	}, "refusal header", feedhistory.ReasonRefused, "refused: ", "invalid header field: the value has a control character"},
-	{"userinfo", siteReply{}, func(_ *feedhistory.Client, r *http.Request) { r.URL.User = url.UserPassword("me", "SECRET") },
+	{"userinfo", feedtest.Reply{}, func(_ *feedhistory.Client, r *http.Request) { r.URL.User = url.UserPassword("me", "SECRET") },
 		"refusal userinfo", feedhistory.ReasonRefused, "refused: ", "a user or password in the URL"},
-	{"loop", redirectTo(301, "/feed"), nil, "refusal loop", feedhistory.ReasonLoop, "refused: ", "it redirects in a circle"},
-	{"no location", siteReply{Status: 301}, nil, "refusal location", feedhistory.ReasonRefused, "refused: ", "it redirects without saying where to"},
-	{"headers too long", siteReply{Header: []string{"X: " + strings.Repeat("x", 1<<16)}}, nil,
+	{"loop", feedtest.RedirectTo(301, "/feed"), nil, "refusal loop", feedhistory.ReasonLoop, "refused: ", "it redirects in a circle"},
+	{"no location", feedtest.Reply{Status: 301}, nil, "refusal location", feedhistory.ReasonRefused, "refused: ", "it redirects without saying where to"},
+	{"headers too long", feedtest.Reply{Header: []string{"X: " + strings.Repeat("x", 1<<16)}}, nil,
 		"failure", feedhistory.ReasonLimit, "", "the headers have more than 65536 bytes"},
-	{"announced too long", siteReply{Header: []string{"Content-Length: 99999999"}}, nil, "failure", feedhistory.ReasonLimit, "", "more than 16777216 bytes"},
-	{"too long", siteReply{Body: "0123456789"}, func(c *feedhistory.Client, _ *http.Request) { c.MaxBytes = 5 }, "body", feedhistory.ReasonLimit, "", "more than 5 bytes"},
-	{"bomb", siteReply{Header: []string{"Content-Encoding: gzip"}, Body: gzipped(strings.Repeat("x", 3<<20))}, nil,
+	{"announced too long", feedtest.Reply{Header: []string{"Content-Length: 99999999"}}, nil, "failure", feedhistory.ReasonLimit, "", "more than 16777216 bytes"},
+	{"too long", feedtest.Reply{Body: "0123456789"}, func(c *feedhistory.Client, _ *http.Request) { c.MaxBytes = 5 }, "body", feedhistory.ReasonLimit, "", "more than 5 bytes"},
+	{"bomb", feedtest.Reply{Header: []string{"Content-Encoding: gzip"}, Body: gzipped(strings.Repeat("x", 3<<20))}, nil,
 		"body", feedhistory.ReasonLimit, "", "it decompresses to more than 200 times its size"},
-	{"no answer", siteReply{}, func(c *feedhistory.Client, _ *http.Request) { c.Transport = stuck }, "failure", feedhistory.ReasonNetwork, "timeout: ", "headers took longer than 20s"},
-	{"no end", siteReply{Stalls: true}, nil, "body", feedhistory.ReasonNetwork, "timeout: ", "idle took longer than 15s"},
-	{"cut", siteReply{Body: "x", Header: []string{"Content-Length: 9"}}, nil, "body", feedhistory.ReasonTruncated, "", "the body was cut short: unexpected EOF"},
-	{"reset", siteReply{Body: "x", End: io.ErrClosedPipe}, nil, "body", feedhistory.ReasonTruncated, "", "the body was cut short: io: read/write on closed pipe"},
-	{"encoding", siteReply{Header: []string{"Content-Encoding: br"}}, nil, "failure", feedhistory.ReasonMalformed, "", `unsupported content encoding "br"`},
-	{"corrupt", siteReply{Header: []string{"Content-Encoding: gzip"}, Body: "<feed/> and more than ten bytes"}, nil,
+	{"no answer", feedtest.Reply{}, func(c *feedhistory.Client, _ *http.Request) { c.Transport = stuck }, "failure", feedhistory.ReasonNetwork, "timeout: ", "headers took longer than 20s"},
+	{"no end", feedtest.Reply{Stalls: true}, nil, "body", feedhistory.ReasonNetwork, "timeout: ", "idle took longer than 15s"},
+	{"cut", feedtest.Reply{Body: "x", Header: []string{"Content-Length: 9"}}, nil, "body", feedhistory.ReasonTruncated, "", "the body was cut short: unexpected EOF"},
+	{"reset", feedtest.Reply{Body: "x", End: io.ErrClosedPipe}, nil, "body", feedhistory.ReasonTruncated, "", "the body was cut short: io: read/write on closed pipe"},
+	{"encoding", feedtest.Reply{Header: []string{"Content-Encoding: br"}}, nil, "failure", feedhistory.ReasonMalformed, "", `unsupported content encoding "br"`},
+	{"corrupt", feedtest.Reply{Header: []string{"Content-Encoding: gzip"}, Body: "<feed/> and more than ten bytes"}, nil,
 		"body", feedhistory.ReasonMalformed, "", "corrupt gzip: gzip: invalid header"},
 }
 
@@ -221,7 +221,7 @@ func TestFailures(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
-				c := clientOf(&memorySites{Replies: map[string]siteReply{feedURL: test.reply}})
+				c := clientOf(&feedtest.MemorySites{Replies: map[string]feedtest.Reply{feedURL: test.reply}})
 				c.Logger = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 				req := httptest.NewRequest("GET", feedURL, nil)
 				if test.set != nil {

@@ -101,7 +101,7 @@ func TestWrap(t *testing.T) {
 	made := 0
 	c := &feedhistory.Client{Tries: 1, Wrap: func(next http.RoundTripper) http.RoundTripper {
 		made++
-		return roundTrip(func(r *http.Request) (*http.Response, error) {
+		return feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			asked.Add(1)
 			return next.RoundTrip(r)
 		})
@@ -120,7 +120,7 @@ func TestWrap(t *testing.T) {
 	require.Equal(t, 2, made, "once for each client")
 	allowed.CloseIdle()
 
-	own := &feedhistory.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	own := &feedhistory.Client{Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Header: http.Header{"Cache-Control": {"max-age=60"}}, Body: io.NopCloser(strings.NewReader("<feed/>")), Request: r}, nil
 	})}
 	doc, err := own.Get(t.Context(), "http://127.0.0.1:1/")
@@ -134,7 +134,7 @@ func TestBasicAuthentication(t *testing.T) {
 	var sent feedtest.List[string]
 	c := &feedhistory.Client{
 		Credentials: []feedhistory.Credential{{Origin: "http://a.example", User: "Aladdin", Password: "open sesame"}},
-		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			sent.Add(r.Header.Get("Authorization"))
 			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("<feed/>")), Request: r}, nil
 		}),
@@ -403,7 +403,7 @@ func TestNextPoll(t *testing.T) {
 			{rss, []string{"Cache-Control: no-store"}, in(time.Hour)},
 		}
 		for _, test := range tests {
-			l := &siteLine{Serve: func(*http.Request) siteReply { return siteReply{Header: test.header, Body: test.body} }}
+			l := &feedtest.Line{Serve: func(*http.Request) feedtest.Reply { return feedtest.Reply{Header: test.header, Body: test.body} }}
 			client := &feedhistory.Client{Transport: l}
 			doc, err := client.Get(t.Context(), "http://a.example/feed")
 			require.NoError(t, err)
@@ -421,8 +421,8 @@ func TestNextPollIsNotForever(t *testing.T) {
 			"Cache-Control: max-age=99999999999999999999",
 			"Expires: Fri, 31 Dec 9999 23:59:59 GMT",
 		} {
-			l := &siteLine{Serve: func(*http.Request) siteReply {
-				return siteReply{Header: []string{header}, Body: strings.Replace(shells["rss"], "HEAD", "", 1)}
+			l := &feedtest.Line{Serve: func(*http.Request) feedtest.Reply {
+				return feedtest.Reply{Header: []string{header}, Body: strings.Replace(shells["rss"], "HEAD", "", 1)}
 			}}
 			client := &feedhistory.Client{Transport: l}
 			doc, err := client.Get(t.Context(), "http://a.example/feed")

@@ -531,8 +531,8 @@ func TestWalkKnown(t *testing.T) {
 }
 
 // archivedSites is an archived feed; each document has an ETag.
-func archivedSites() *memorySites {
-	return &memorySites{Replies: map[string]siteReply{
+func archivedSites() *feedtest.MemorySites {
+	return &feedtest.MemorySites{Replies: map[string]feedtest.Reply{
 		feedURL:              {Header: []string{`Etag: "3"`}, Body: feed("urn:3", `<link rel="prev-archive" href="/2"/>`)},
 		"http://a.example/2": {Header: []string{`Etag: "2"`}, Body: feed("urn:2", `<fh:archive/><link rel="prev-archive" href="/1"/>`)},
 		"http://a.example/1": {Header: []string{`Etag: "1"`}, Body: feed("urn:1", `<fh:archive/>`)},
@@ -561,13 +561,13 @@ func walked(t *testing.T, c *feedhistory.Client, past *chain.Memory[feedhistory.
 
 // learn walks over the sites, and returns what is known afterwards. From then on the server
 // answers with 304.
-func learn(t *testing.T, s *memorySites) map[string]feedhistory.Known {
+func learn(t *testing.T, s *feedtest.MemorySites) map[string]feedhistory.Known {
 	t.Helper()
 	known := map[string]feedhistory.Known{}
 	for doc, err := range clientOf(s).Walk(t.Context(), feedURL, nil) {
 		require.NoError(t, err)
 		known[doc.URL] = doc.Known()
-		s.Replies[doc.URL] = siteReply{Status: 304}
+		s.Replies[doc.URL] = feedtest.Reply{Status: 304}
 	}
 	s.Took()
 	return known
@@ -617,7 +617,7 @@ func TestWalkKnownArchives(t *testing.T) {
 			s := archivedSites()
 			known := learn(t, s)
 			grown := feed("urn:4", `<link rel="prev-archive" href="/2"/>`)
-			s.Replies[feedURL] = siteReply{Header: []string{`Etag: "4"`}, Body: grown}
+			s.Replies[feedURL] = feedtest.Reply{Header: []string{`Etag: "4"`}, Body: grown}
 			conditions := []string{feedURL + ` If-None-Match: "3"`, `http://a.example/2 If-None-Match: "2"`, `http://a.example/1 If-None-Match: "1"`}
 			if byDigest {
 				conditions = []string{feedURL, "http://a.example/2", "http://a.example/1"}
@@ -625,7 +625,7 @@ func TestWalkKnownArchives(t *testing.T) {
 					known[url] = feedhistory.Known{URL: k.URL, Digest: k.Digest, Kind: k.Kind, Older: k.Older}
 				}
 				s.Replies = archivedSites().Replies
-				s.Replies[feedURL] = siteReply{Body: grown}
+				s.Replies[feedURL] = feedtest.Reply{Body: grown}
 			}
 			client := clientOf(s)
 			client.PerHost = perHost
@@ -654,7 +654,7 @@ func TestWalkKnownLoop(t *testing.T) {
 func TestWalkUnchangedHeadAndMissingArchive(t *testing.T) {
 	s := archivedSites()
 	known := learn(t, s)
-	s.Replies["http://a.example/2"] = siteReply{Status: 404}
+	s.Replies["http://a.example/2"] = feedtest.Reply{Status: 404}
 	yields := walked(t, clientOf(s), &chain.Memory[feedhistory.Known, *feedhistory.Document]{Known: knownOf(known)})
 	require.Len(t, yields, 2)
 	require.Equal(t, "unchanged "+feedURL, yields[0])

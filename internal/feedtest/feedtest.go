@@ -1,7 +1,7 @@
 // Package feedtest has the common parts of tests of feeds: the random cases of a run and a
-// search for goroutines left behind (Main), websites from text files (Serve), a model
-// publisher (Model), faults, documents expensive to read (Burden), and short forms of
-// common checks.
+// search for goroutines left behind (Main), websites from text files (Serve) and in memory
+// (Line, MemorySites), a model publisher (Model), faults, documents expensive to read
+// (Burden), and short forms of common checks.
 package feedtest
 
 import (

@@ -1,4 +1,4 @@
-package feedhistory_test
+package feedtest
 
 import (
 	"cmp"
@@ -11,13 +11,11 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-// A siteReply is how a server in memory answers a request. The zero value is an empty
+// A Reply is how a server in memory answers a request. The zero value is an empty
 // document with the status 200.
-type siteReply struct {
+type Reply struct {
 	Status int      // zero means 200
 	Header []string // "Name: value"
 	Body   string
@@ -26,22 +24,22 @@ type siteReply struct {
 	Err    error // there is no answer, but this error
 }
 
-// redirectTo returns a redirect to a URL.
-func redirectTo(status int, to string) siteReply {
-	return siteReply{Status: status, Header: []string{"Location: " + to}}
+// RedirectTo returns a redirect to a URL.
+func RedirectTo(status int, to string) Reply {
+	return Reply{Status: status, Header: []string{"Location: " + to}}
 }
 
-// A roundTrip is a function as an http.RoundTripper.
-type roundTrip func(*http.Request) (*http.Response, error)
+// A RoundTrip is a function as an http.RoundTripper.
+type RoundTrip func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (f RoundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A siteLine is an http.RoundTripper without sockets, for use in a synctest bubble: answers
+// A Line is an http.RoundTripper without sockets, for use in a synctest bubble: answers
 // take time, and bodies arrive in pieces. It counts its client's requests.
-type siteLine struct {
-	Serve func(*http.Request) siteReply // Serve answers a request; calls take turns.
-	Seed  uint64                        // Seed determines the delays and pieces; zero means all arrives at once.
+type Line struct {
+	Serve func(*http.Request) Reply // Serve answers a request; calls take turns.
+	Seed  uint64                    // Seed determines the delays and pieces; zero means all arrives at once.
 
 	Most int // Most is the largest number of open requests to one host; a request is open until its body is closed.
 	Open int // Open is the number of requests open now.
@@ -52,7 +50,7 @@ type siteLine struct {
 }
 
 // RoundTrip implements http.RoundTripper.
-func (l *siteLine) RoundTrip(r *http.Request) (*http.Response, error) {
+func (l *Line) RoundTrip(r *http.Request) (*http.Response, error) {
 	l.mu.Lock()
 	if l.flying == nil {
 		l.flying = map[string]int{}
@@ -86,7 +84,7 @@ func (l *siteLine) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-func (l *siteLine) delay(ctx context.Context, random *rand.Rand) error {
+func (l *Line) delay(ctx context.Context, random *rand.Rand) error {
 	if l.Seed == 0 {
 		return ctx.Err()
 	}
@@ -98,7 +96,7 @@ func (l *siteLine) delay(ctx context.Context, random *rand.Rand) error {
 	}
 }
 
-func (l *siteLine) done(r *http.Request) {
+func (l *Line) done(r *http.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.flying[r.URL.Host]--
@@ -106,7 +104,7 @@ func (l *siteLine) done(r *http.Request) {
 }
 
 // Requests returns the URLs requested, in order.
-func (l *siteLine) Requests() []string {
+func (l *Line) Requests() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.requests)
@@ -114,7 +112,7 @@ func (l *siteLine) Requests() []string {
 
 // pieces are a body arriving in pieces.
 type pieces struct {
-	line   *siteLine
+	line   *Line
 	r      *http.Request
 	random *rand.Rand
 	left   string
@@ -159,15 +157,15 @@ func (p *pieces) Close() error {
 	return nil
 }
 
-// memorySites are websites in memory. They record each request as a line: its URL and
+// MemorySites are websites in memory. They record each request as a line: its URL and
 // those header fields in which requests differ.
-type memorySites struct {
-	Replies  map[string]siteReply // Replies are the answers by URL; the status of any other URL is 404.
-	requests feedtest.List[string]
+type MemorySites struct {
+	Replies  map[string]Reply // Replies are the answers by URL; the status of any other URL is 404.
+	requests List[string]
 }
 
-// Answer answers a request, as siteLine.Serve does.
-func (s *memorySites) Answer(r *http.Request) siteReply {
+// Answer answers a request, as Line.Serve does.
+func (s *MemorySites) Answer(r *http.Request) Reply {
 	line := r.URL.String()
 	for _, name := range []string{"If-None-Match", "If-Modified-Since", "Authorization"} {
 		for _, value := range r.Header[name] {
@@ -177,10 +175,10 @@ func (s *memorySites) Answer(r *http.Request) siteReply {
 	s.requests.Add(line)
 	says, ok := s.Replies[r.URL.String()]
 	if !ok {
-		return siteReply{Status: http.StatusNotFound}
+		return Reply{Status: http.StatusNotFound}
 	}
 	return says
 }
 
 // Took returns the requests since the last call.
-func (s *memorySites) Took() []string { return s.requests.Took() }
+func (s *MemorySites) Took() []string { return s.requests.Took() }
