@@ -47,7 +47,7 @@ func serveSite(t *testing.T, docs map[string]string) *site {
 		}
 		_, _ = io.WriteString(w, doc)
 	}))
-	s.url, s.HTTP, s.memory = server.URL, loopback(), inMemory
+	s.url, s.HTTP, s.memory = server.URL, loopback(), memoryOf(t)
 	s.HTTP.PerHost = 1 // so that no document is requested ahead
 	t.Cleanup(s.HTTP.CloseIdle)
 	return s
@@ -493,9 +493,9 @@ type dailyConsumer struct {
 	mirror   *mirror.Mirror
 }
 
-func newDailyConsumer(f *dailyFeed, keeps bool) *dailyConsumer {
+func newDailyConsumer(f *dailyFeed, memory int, keeps bool) *dailyConsumer {
 	c := &dailyConsumer{dailyFeed: f, wire: &wire{handler: f}}
-	c.h = &Harvester{HTTP: c.wire.client(), URL: "https://example.org/feed", memory: inMemory, Known: func(url string) { c.known = append(c.known, url) }}
+	c.h = &Harvester{HTTP: c.wire.client(), URL: "https://example.org/feed", memory: memory, Known: func(url string) { c.known = append(c.known, url) }}
 	if keeps {
 		c.mirror = &mirror.Mirror{Store: mirror.NewMemory()}
 	} else {
@@ -529,7 +529,7 @@ func (c *dailyConsumer) harvest(t testingContext) (requests int, right bool) {
 func TestFeedTimeInArchives(t *testing.T) {
 	for _, keeps := range []bool{false, true} {
 		f := newDailyFeed(50)
-		c := newDailyConsumer(f, keeps)
+		c := newDailyConsumer(f, memoryOf(t), keeps)
 		var requests []int
 		for i := range 60 {
 			n, right := c.harvest(t)
@@ -578,7 +578,7 @@ func TestFeedTimeOutOfOrder(t *testing.T) {
 	for _, keeps := range []bool{false, true} {
 		for _, later := range []bool{false, true} {
 			f := newDailyFeed(30)
-			c := newDailyConsumer(f, keeps)
+			c := newDailyConsumer(f, memoryOf(t), keeps)
 			grow := func() { f.put(fmt.Sprintf("urn:new:%d", len(f.items)), false) }
 			for range 4 {
 				_, right := c.harvest(t)
@@ -617,7 +617,7 @@ func TestFeedTimeOutOfOrder(t *testing.T) {
 func TestFeedTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := newDailyFeed(6)
-		c := newDailyConsumer(f, rapid.Bool().Draw(t, "keeps"))
+		c := newDailyConsumer(f, rapid.SampledFrom(memories).Draw(t, "memory"), rapid.Bool().Draw(t, "keeps"))
 		for range rapid.IntRange(1, 12).Draw(t, "rounds") {
 			for range rapid.IntRange(0, 4).Draw(t, "changes") {
 				f.now = f.now.Add(rapid.SampledFrom([]time.Duration{0, time.Hour, 20 * time.Hour, 50 * time.Hour}).Draw(t, "later"))
@@ -1121,7 +1121,7 @@ func TestForeignProducers(t *testing.T) {
 		}
 		f.recut(t)
 		w := &wire{handler: f}
-		c := &consumer{Harvester: &Harvester{HTTP: w.client(), URL: "https://example.org/feed", memory: inMemory}, has: map[string]copied{}}
+		c := &consumer{Harvester: &Harvester{HTTP: w.client(), URL: "https://example.org/feed", memory: rapid.SampledFrom(memories).Draw(t, "memory")}, has: map[string]copied{}}
 		for range rapid.IntRange(1, 6).Draw(t, "rounds") {
 			f.write(t)
 			if rapid.IntRange(0, 3).Draw(t, "recut") == 0 {
@@ -1157,7 +1157,7 @@ func TestExamples(t *testing.T) {
 			require.True(t, ok)
 			client := loopback()
 			defer client.CloseIdle()
-			h := Harvester{HTTP: client, URL: site.URL + strings.TrimSpace(path), memory: inMemory}
+			h := Harvester{HTTP: client, URL: site.URL + strings.TrimSpace(path), memory: memoryOf(t)}
 			var mark Mark
 			pool := map[string]string{}
 			for n := 1; ; n++ {

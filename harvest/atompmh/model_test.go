@@ -89,7 +89,7 @@ func newMachine(t *rapid.T) *machine {
 		Now:        func() time.Time { return p.now },
 	}
 	m.wire = &wire{handler: http.StripPrefix("/records", &publish.Handler{FS: out})}
-	m.consumer = &consumer{Harvester: &Harvester{HTTP: m.wire.client(), URL: m.producer.URL(), memory: inMemory}, has: map[string]copied{}}
+	m.consumer = &consumer{Harvester: &Harvester{HTTP: m.wire.client(), URL: m.producer.URL(), memory: rapid.SampledFrom(memories).Draw(t, "memory")}, has: map[string]copied{}}
 	require.NoError(t, m.update()) // so that there is something to harvest (atom-pmh#2)
 	return m
 }

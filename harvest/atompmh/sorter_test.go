@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,11 +16,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// inMemory is the memory of the tests' harvesters; TestSpilled sets it.
-var inMemory int
+// memories are how many bytes of entries the tests' harvesters have in memory: the default, or
+// one or two entries, so that the others are in a file. A harvest does not depend on that.
+var memories = []int{0, 500}
+
+// memoryOf returns the memory that the run's seed gives a test.
+func memoryOf(t testing.TB) int {
+	name := fnv.New64a()
+	_, _ = io.WriteString(name, t.Name())
+	return memories[feedtest.Random(name.Sum64()).IntN(len(memories))]
+}
 
 // requireSorted requires that a sorter yields entries in order.
 func requireSorted(t *testing.T, s *sorter, want []*heldEntry) {
@@ -86,22 +97,6 @@ func TestSorterInterrupted(t *testing.T) {
 	require.ErrorIs(t, s.add(&heldEntry{ID: "b"}), context.Canceled)
 	for _, err := range s.sorted() {
 		require.ErrorIs(t, err, context.Canceled)
-	}
-}
-
-// TestSpilled checks that harvests do not depend on where the entries are.
-func TestSpilled(t *testing.T) {
-	inMemory = 500 // one or two entries
-	defer func() { inMemory = 0 }()
-	for name, test := range map[string]func(*testing.T){
-		"StopRule": TestStopRule, "EqualTimes": TestEqualTimes, "Classification": TestClassification, "Complete": TestComplete,
-		"SetBack": TestSetBack, "Overlap": TestOverlap, "NotWhole": TestNotWhole, "NotAtom": TestNotAtom, "Fractions": TestFractions, "Damaged": TestDamaged,
-		"ArchivesMadeAnew": TestArchivesMadeAnew, "Examples": TestExamples, "BrokenExamples": TestBrokenExamples,
-		"ForeignProducers": TestForeignProducers, "FeedTimeInArchives": TestFeedTimeInArchives, "FeedTime": TestFeedTime,
-		"FutureMark": TestFutureMark, "DeletedStays": TestDeletedStays, "CopyStays": TestCopyStays, "Model": TestModel,
-		"ManyTexts": TestManyTexts, "Historical": TestHistorical,
-	} {
-		t.Run(name, test)
 	}
 }
 
