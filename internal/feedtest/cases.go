@@ -37,6 +37,15 @@ func Count(n int) int {
 	return max(1, n/usualShare)
 }
 
+// Stride returns the distance between the faults a test tries, of all it counts through: n in a
+// long run, else eight times as far.
+func Stride(n int) int {
+	if LongRun() {
+		return n
+	}
+	return n * usualShare
+}
+
 // Random returns a source of random numbers. Those of each stream are the same in every
 // run that has the same seed, also in the processes a test starts.
 func Random(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed(), stream)) }

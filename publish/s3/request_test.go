@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var stride = flag.Int("stride", 19, "of how many requests one is hit in the tests of faults")
+var stride = flag.Int("stride", feedtest.Stride(19), "of how many requests one is hit in the tests of faults")
 
 // A step is one call of a short history that covers everything that writes.
 type step struct {
@@ -41,8 +41,9 @@ func history(t testing.TB) []step {
 // second is not met.
 func TestTransient(t *testing.T) {
 	t.Parallel()
+	every := *stride
 	for i, how := range []fault{fails500, fails503, cut, landsCut, lands500, halfAnswer} {
-		for n, hit := 1+i, true; hit; n += *stride {
+		for n, hit := 1+i*every/6, true; hit; n += every {
 			t.Run(fmt.Sprintf("%d/%d", how, n), func(t *testing.T) {
 				s := newStore(t)
 				left := n
@@ -74,8 +75,9 @@ func TestTransient(t *testing.T) {
 func TestOutage(t *testing.T) {
 	feedtest.Long(t)
 	t.Parallel()
+	every := *stride
 	for i, how := range []fault{fails503, cut, landsCut, lands500} {
-		for n, hit := 1+i, true; hit; n += *stride {
+		for n, hit := 1+i*every/4, true; hit; n += every {
 			t.Run(fmt.Sprintf("%d/%d", how, n), func(t *testing.T) { hit = outage(t, how, n) })
 		}
 	}
