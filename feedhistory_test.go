@@ -543,8 +543,10 @@ func TestNewFetchError(t *testing.T) {
 	recorded := httptest.NewRecorder()
 	recorded.Header().Set("Retry-After", "90")
 	recorded.WriteHeader(http.StatusTooManyRequests)
-	err := feedhistory.NewFetchError(recorded.Result())
-	require.WithinDuration(t, time.Now().Add(90*time.Second), err.RetryAt, time.Second)
-	require.Equal(t, http.StatusTooManyRequests, err.Status)
+	synctest.Test(t, func(t *testing.T) {
+		err := feedhistory.NewFetchError(recorded.Result())
+		require.True(t, time.Now().Add(90*time.Second).Equal(err.RetryAt), "%v", err.RetryAt)
+		require.Equal(t, http.StatusTooManyRequests, err.Status)
+	})
 	require.Zero(t, feedhistory.NewFetchError(&http.Response{StatusCode: 404}).RetryAt)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/publish"
 	"github.com/feedhistory/feedhistory/publish/s3"
 )
@@ -39,7 +40,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 	s := newStore(t)
 	out := s.output(t)
 	out.Lease = 15 * time.Second // a busy machine delays a renewal by seconds
-	const leases = 3
+	leases := feedtest.Count(3)
 	renewals, renewed := 0, make(chan bool)
 	unlock, err := out.Lock(t.Context())
 	require.NoError(t, err)

@@ -6,13 +6,13 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -30,44 +30,54 @@ import (
 // objects in a directory.
 type gateway struct{ *store }
 
-// newGateway starts a store. It skips the test if versitygw is not installed, or fails it
-// if the environment has FEEDHISTORY_VERSITYGW=required.
+// newGateway starts a store. It skips the test unless the environment has
+// FEEDHISTORY_VERSITYGW=required.
 func newGateway(t *testing.T) gateway {
 	t.Helper()
-	program, err := exec.LookPath("versitygw")
-	if err != nil {
-		if os.Getenv("FEEDHISTORY_VERSITYGW") == "required" {
-			t.Fatal(err)
-		}
-		t.Skip("versitygw is not installed")
+	if os.Getenv("FEEDHISTORY_VERSITYGW") != "required" {
+		t.Skip("FEEDHISTORY_VERSITYGW=required runs it with versitygw")
 	}
+	program, err := exec.LookPath("versitygw")
+	require.NoError(t, err)
 	dir := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "data", bucket), 0o700))
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "meta"), 0o700))
-	address := freeAddress(t)
+	for {
+		if address, ok := serveGateway(t, program, dir); ok {
+			return gateway{&store{Server: &httptest.Server{URL: "http://" + address}}}
+		}
+	}
+}
+
+// serveGateway starts a store on a port that is free now, and waits until it answers. It fails
+// if another program has taken the port meanwhile: versitygw does not say which one the system
+// has given it, so it cannot be asked for any.
+func serveGateway(t *testing.T, program, dir string) (address string, ok bool) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address = l.Addr().String()
+	require.NoError(t, l.Close())
 	cmd := exec.Command(program, "--port", address, "--quiet", "posix", "--sidecar", filepath.Join(dir, "meta"), filepath.Join(dir, "data"))
 	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY=key", "ROOT_SECRET_KEY=secret")
 	require.NoError(t, cmd.Start())
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // it is killed, or has no port
+		close(ended)
+	}()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
+		<-ended
 	})
-	answers := func() bool {
-		resp, err := http.Get("http://" + address + "/")
-		return err == nil && resp.Body.Close() == nil
-	}
-	require.Eventually(t, answers, time.Minute, 20*time.Millisecond, "versitygw does not answer")
-	return gateway{&store{Server: &httptest.Server{URL: "http://" + address}}}
-}
-
-// freeAddress returns an address without a listener. Its port is below the range from which
-// systems assign ports, where other tests take many at the same time.
-func freeAddress(t *testing.T) string {
 	for {
-		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
-		if err == nil {
-			require.NoError(t, l.Close())
-			return l.Addr().String()
+		select {
+		case <-ended:
+			return "", false
+		case <-time.After(20 * time.Millisecond):
+		}
+		resp, err := http.Get("http://" + address + "/")
+		if err == nil && resp.Body.Close() == nil && strings.HasPrefix(resp.Header.Get("Server"), "VERSITYGW") {
+			return address, true
 		}
 	}
 }
