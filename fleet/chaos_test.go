@@ -22,7 +22,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
 )
 
-var chaos = flag.Bool("chaos", false, "the full test of kills: a few minutes")
+var chaos = flag.Bool("chaos", feedtest.LongRun(), "the full test of kills: a few minutes")
 
 // A disorder describes the test of kills.
 type disorder struct {
@@ -39,7 +39,7 @@ type disorder struct {
 func TestChaos(t *testing.T) {
 	feedtest.Long(t)
 	t.Parallel()
-	d := disorder{hosts: 20, feeds: 3, workers: 3, kills: 8, restarts: 2, between: 600 * time.Millisecond}
+	d := disorder{hosts: 8, feeds: 3, workers: 2, kills: 4, restarts: 2, between: 400 * time.Millisecond}
 	if *chaos {
 		d = disorder{hosts: 25, feeds: 4, workers: 4, kills: 40, restarts: 4, between: 2 * time.Second}
 	}

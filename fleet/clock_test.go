@@ -19,7 +19,7 @@ func TestSkewedClock(t *testing.T) {
 	for name, ahead := range map[string]time.Duration{"an hour behind": -time.Hour, "an hour ahead": time.Hour, "a year ahead": year} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dsn := server.Database(t)
+			dsn := newDatabase(t)
 			right, wrong := open(t, dsn), open(t, dsn)
 			var skew atomic.Int64
 			skew.Store(int64(ahead))
@@ -70,7 +70,7 @@ func TestSkewedClock(t *testing.T) {
 // start or later.
 func TestClockRefused(t *testing.T) {
 	t.Parallel()
-	dsn := server.Database(t)
+	dsn := newDatabase(t)
 	db := open(t, dsn)
 	var skew atomic.Int64
 	db.Skew(&skew, 0)

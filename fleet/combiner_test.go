@@ -45,7 +45,7 @@ func TestCombiner(t *testing.T) {
 				c.mu.Lock()
 				defer c.mu.Unlock()
 				return len(c.waiting) > together
-			}, time.Minute, time.Millisecond)
+			}, 5*time.Minute, time.Millisecond)
 			close(release)
 		}
 	}

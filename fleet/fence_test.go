@@ -48,7 +48,7 @@ func (s *stalling) Commit(ctx context.Context, c *mirror.Commit) error {
 // to another: nothing is lost, nothing is doubled.
 func TestFence(t *testing.T) {
 	t.Parallel()
-	dsn := server.Database(t)
+	dsn := newDatabase(t)
 	first, second := open(t, dsn), open(t, dsn)
 	s := newSite(t)
 	m, url := s.model("/feed", 3)
@@ -116,7 +116,7 @@ func (p *process) suspend(t *testing.T, db *fleet.Database) {
 func TestStopped(t *testing.T) {
 	feedtest.Long(t)
 	t.Parallel()
-	dsn := server.Database(t)
+	dsn := newDatabase(t)
 	db := open(t, dsn)
 	s := newSite(t)
 	asked, answer := s.gate("/gate")

@@ -32,6 +32,8 @@ func TestFigures(t *testing.T) {
 	if !*figures {
 		t.Skip("a measurement: -figures")
 	}
+	server.Database(t) // skips without a server
+	server.Durable(t)
 	t.Run("subscriptions", measureSubscriptions)
 	for _, workers := range []int{1, 2, 4} {
 		t.Run(fmt.Sprintf("unchanged/%d workers", workers), func(t *testing.T) { measureUnchanged(t, workers, 100, 10_000, 1_000) })
@@ -118,6 +120,7 @@ func measureUnchanged(t *testing.T, workers, atOnce, feeds, hosts int) {
 	own, err := pgtest.Start()
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = own.Stop() })
+	own.Durable(t)
 	dsn := own.Database(t)
 	postgres := newControl(t, open(t, dsn))
 	sql(t, open(t, dsn), `ALTER SYSTEM SET shared_preload_libraries = 'pg_stat_statements'`)

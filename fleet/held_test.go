@@ -28,7 +28,7 @@ type heldPoll struct {
 
 func newHeldPoll(t *testing.T, late time.Duration, statements ...string) *heldPoll {
 	t.Parallel()
-	db := open(t, server.Database(t))
+	db := open(t, newDatabase(t))
 	s := newSite(t)
 	s.mux.HandleFunc("/quiet", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"1"`)
@@ -111,7 +111,7 @@ func TestHeldConflict(t *testing.T) {
 // A feed that something else adds during its first poll stays as that has stored it.
 func TestFirstConflict(t *testing.T) {
 	t.Parallel()
-	db := open(t, server.Database(t))
+	db := open(t, newDatabase(t))
 	s := newSite(t)
 	asked, answer := s.gate("/first")
 	subscribe(t, db, s.URL+"/first")
@@ -179,7 +179,7 @@ func TestHeldStop(t *testing.T) {
 func TestHeldPoison(t *testing.T) {
 	feedtest.Long(t)
 	t.Parallel()
-	db := open(t, server.Database(t))
+	db := open(t, newDatabase(t))
 	_, proxy := startCrowd(t)
 	urls := feedURLs(40, 4)
 	subscribe(t, db, urls...)

@@ -21,7 +21,7 @@ import (
 // VACUUM takes, which conflicts with all of those.
 func TestLocks(t *testing.T) {
 	t.Parallel()
-	dsn := server.Database(t)
+	dsn := newDatabase(t)
 	subscribe(t, open(t, dsn), "http://host.example/feed")
 	conn, err := pgx.Connect(t.Context(), dsn)
 	require.NoError(t, err)
@@ -56,7 +56,7 @@ func TestLocks(t *testing.T) {
 // A role that may only read can see the status.
 func TestReadOnlyRole(t *testing.T) {
 	t.Parallel()
-	dsn := server.Database(t)
+	dsn := newDatabase(t)
 	db := open(t, dsn)
 	subscribe(t, db, "http://host.example/feed")
 	sql(t, db, `CREATE ROLE watcher; GRANT pg_read_all_data TO watcher`)
@@ -69,7 +69,7 @@ func TestReadOnlyRole(t *testing.T) {
 // A fleet that an earlier version has made gets its version.
 func TestSchemaVersion(t *testing.T) {
 	t.Parallel()
-	dsn := server.Database(t)
+	dsn := newDatabase(t)
 	db := open(t, dsn)
 	subscribe(t, db, "http://host.example/feed")
 	sql(t, db, `DROP TABLE fleet_schema`)
@@ -82,7 +82,7 @@ func TestSchemaVersion(t *testing.T) {
 // While the records of a host wait for the database, the next host is polled.
 func TestPollWhileWriting(t *testing.T) {
 	t.Parallel()
-	dsn := server.Database(t)
+	dsn := newDatabase(t)
 	db := open(t, dsn)
 	conn, err := pgx.Connect(t.Context(), dsn)
 	require.NoError(t, err)
@@ -111,7 +111,7 @@ func TestPollWhileWriting(t *testing.T) {
 	stop := start(t, worker)
 	select {
 	case <-second:
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		require.Fail(t, "the second host waits for the first one's records")
 	}
 	require.NoError(t, tx.Rollback(t.Context()))

@@ -11,7 +11,7 @@ import (
 // nothing has been analyzed since the tables were empty.
 func TestPlans(t *testing.T) {
 	t.Parallel()
-	db := open(t, server.Database(t))
+	db := open(t, newDatabase(t))
 	host := func(i int) string { return fmt.Sprintf("host-%d.example", i) }
 	url := func(i, j int) string { return fmt.Sprintf("http://host-%d.example/%d", i, j) }
 	plans := func(n int) map[string]string {

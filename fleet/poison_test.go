@@ -36,7 +36,7 @@ func (p poisoned) Commit(ctx context.Context, c *mirror.Commit) error {
 func TestPoison(t *testing.T) {
 	feedtest.Long(t)
 	t.Parallel()
-	db := open(t, server.Database(t))
+	db := open(t, newDatabase(t))
 	s := newSite(t)
 	s.mux.HandleFunc("/late", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	var good []string
@@ -87,7 +87,7 @@ func TestPoison(t *testing.T) {
 func TestEndless(t *testing.T) {
 	feedtest.Long(t)
 	t.Parallel()
-	db := open(t, server.Database(t))
+	db := open(t, newDatabase(t))
 	s := newSite(t)
 	var pages atomic.Int64
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

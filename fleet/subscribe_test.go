@@ -16,7 +16,7 @@ import (
 
 func TestSubscribe(t *testing.T) {
 	t.Parallel()
-	db := open(t, server.Database(t))
+	db := open(t, newDatabase(t))
 	var urls []string
 	for i := range 10_000 {
 		urls = append(urls, fmt.Sprintf("https://host-%d.example/feed-%d", i/10, i))
@@ -44,7 +44,7 @@ func TestSubscribe(t *testing.T) {
 // An invalid address is refused, and nothing is done.
 func TestSubscribeRefused(t *testing.T) {
 	t.Parallel()
-	db := open(t, server.Database(t))
+	db := open(t, newDatabase(t))
 	for _, bad := range []string{
 		"", "example.org/feed", "ftp://example.org/feed", "https:///feed", "http://[::1", "https://exa%zzmple.org/",
 		"https://example.org/\xff", "https://example.org/" + strings.Repeat("x", 2000),
@@ -76,7 +76,7 @@ func TestSubscribeRefused(t *testing.T) {
 // poll was under way.
 func TestUnsubscribe(t *testing.T) {
 	t.Parallel()
-	db := open(t, server.Database(t))
+	db := open(t, newDatabase(t))
 	s := newSite(t)
 	asked, answer := s.gate("/first")
 	_, second := s.model("/second", 1)
@@ -105,7 +105,7 @@ func TestUnsubscribe(t *testing.T) {
 // A host that was forgotten for any reason is found again.
 func TestSweep(t *testing.T) {
 	t.Parallel()
-	db := open(t, server.Database(t))
+	db := open(t, newDatabase(t))
 	s := newSite(t)
 	_, url := s.model("/feed", 1)
 	subscribe(t, db, url)
@@ -121,7 +121,7 @@ func TestRiverIndexes(t *testing.T) {
 	t.Parallel()
 	for name, there := range map[string]bool{"new": false, "of another": true} {
 		t.Run(name, func(t *testing.T) {
-			dsn := server.Database(t)
+			dsn := newDatabase(t)
 			db := open(t, dsn)
 			if there {
 				sql(t, db, `CREATE INDEX river_job_args_index ON river_job USING gin (args)`)

@@ -31,7 +31,7 @@ func TestWaitKilled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dsn := server.Database(t)
+			dsn := newDatabase(t)
 			db := open(t, dsn)
 			busy, calm := newSite(t), newSite(t)
 			asked, answer := make(chan bool, 10), make(chan bool)
@@ -91,7 +91,7 @@ func holds(t *testing.T, db *fleet.Database, query string) bool {
 // which a feed of another host redirects.
 func TestWaitOfHost(t *testing.T) {
 	t.Parallel()
-	db := open(t, server.Database(t))
+	db := open(t, newDatabase(t))
 	busy, redirects := newSite(t), newSite(t)
 	busy.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { askToWait(w, "3600") })
 	redirects.mux.Handle("/", http.RedirectHandler(busy.URL+"/away", http.StatusFound))
@@ -122,7 +122,7 @@ func TestWaitOfHost(t *testing.T) {
 // A wait that cannot be stored at once is stored before the answer is used.
 func TestWaitStoredLate(t *testing.T) {
 	t.Parallel()
-	dsn := server.Database(t)
+	dsn := newDatabase(t)
 	db := open(t, dsn)
 	busy := newSite(t)
 	locked := make(chan func(), 1)

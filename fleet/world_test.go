@@ -38,6 +38,25 @@ func TestMain(m *testing.M) {
 	os.Exit(feedtest.Run(func() int { return pgtest.Main(m, &server) }))
 }
 
+// newDatabase returns the URL of a new database with a fleet's tables: a copy of the first.
+func newDatabase(t testing.TB) string {
+	template.Lock()
+	defer template.Unlock()
+	if template.url == "" {
+		url := server.Database(t)
+		db, err := fleet.Open(t.Context(), url)
+		require.NoError(t, err)
+		db.Close()
+		template.url = url
+	}
+	return server.Copy(t, template.url)
+}
+
+var template struct {
+	sync.Mutex
+	url string
+}
+
 // open opens a database.
 func open(t testing.TB, dsn string) *fleet.Database {
 	t.Helper()

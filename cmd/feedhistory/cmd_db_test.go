@@ -93,19 +93,21 @@ func pooled(t *testing.T, dsn string) string {
 	}
 	u, err := url.Parse(dsn)
 	require.NoError(t, err)
-	port, err := pgtest.FreePort()
+	dir, err := os.MkdirTemp("/tmp", "pgbouncer") // a socket's path is short
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	require.NoError(t, os.Chmod(dir, 0o777))
 	settings := filepath.Join(t.TempDir(), "settings")
 	require.NoError(t, os.WriteFile(settings, fmt.Appendf(nil, `[databases]
-%s = host=%s port=%s user=postgres
+%s = host=%s user=postgres
 [pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = %d
-unix_socket_dir =
+listen_addr =
+listen_port = 5432
+unix_socket_dir = %s
 auth_type = any
 pool_mode = transaction
 default_pool_size = 2
-`, strings.TrimPrefix(u.Path, "/"), u.Hostname(), u.Port(), port), 0o644))
+`, strings.TrimPrefix(u.Path, "/"), u.Query().Get("host"), dir), 0o644))
 	args := []string{"-q", settings}
 	if os.Getuid() == 0 { // it refuses to run as root, and reads its settings before it changes the user
 		args = append([]string{"-u", "nobody"}, args...)
@@ -118,11 +120,11 @@ default_pool_size = 2
 		_ = c.Process.Kill()
 		_ = c.Wait()
 	})
-	u.Host = fmt.Sprintf("127.0.0.1:%d", port)
+	u.RawQuery = url.Values{"host": {dir}, "sslmode": {"disable"}}.Encode()
 	require.Eventually(t, func() bool {
-		conn, err := net.Dial("tcp", u.Host)
+		conn, err := net.Dial("unix", filepath.Join(dir, ".s.PGSQL.5432"))
 		return err == nil && conn.Close() == nil
-	}, time.Minute, 10*time.Millisecond, "%s", &said)
+	}, patience, 10*time.Millisecond, "%s", &said)
 	return u.String()
 }
 
@@ -149,7 +151,7 @@ func TestReadOnlyServer(t *testing.T) {
 		require.Zero(t, status, stderr)
 		require.NotEmpty(t, stdout)
 	}
-	base, _, end := history(t, "--db", frozen, "--allow-private", "--listen", freeAddress(), "--published", t.TempDir())
+	base, _, end := history(t, "--db", frozen, "--allow-private", "--listen", "127.0.0.1:0", "--published", t.TempDir())
 	for path, want := range map[string]int{"/": http.StatusOK, "/entries?q=whale": http.StatusOK} {
 		resp, err := http.Get(base + path[1:])
 		require.NoError(t, err)

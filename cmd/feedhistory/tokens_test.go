@@ -267,7 +267,7 @@ func followed(t *testing.T, name, document string) (r *tokenRun, served string) 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(document), 0o600))
 	r = &tokenRun{T: t, dir: dir, site: site, name: name, db: filepath.Join(t.TempDir(), "m.db")}
 	r.call("", "sync --allow-private --db "+r.db+" "+r.address())
-	base, _, end := history(t, "--allow-private", "--db", r.db, "--listen", freeAddress())
+	base, _, end := history(t, "--allow-private", "--db", r.db, "--listen", "127.0.0.1:0")
 	t.Cleanup(func() { end() })
 	return r, base + regexp.MustCompile(`feeds/[^/"?]+`).FindString(pageAt(t, base))
 }

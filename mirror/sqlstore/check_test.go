@@ -72,7 +72,7 @@ func TestCheckNothing(t *testing.T) {
 		require.EqualValues(t, 2, found.Versions)
 
 		file := map[sqlstore.Dialect]string{sqlstore.SQLite: "1.sqlite.gz", sqlstore.PostgreSQL: "1.postgresql.sql.gz"}[d.dialect]
-		s = restore(t, create, filepath.Join("testdata/released", file)).open(t)
+		s = restore(t, d.dialect, filepath.Join("testdata/released", file)).open(t)
 		found = check(t, s)
 		require.Empty(t, found.Damages)
 		require.NotZero(t, found.Unsealed)

@@ -24,7 +24,7 @@ var flips = flag.Int("flips", 60, "how many bytes and values the tests of flips 
 // Each changed byte of a SQLite file is found, or has no effect on what the store says.
 func TestFlips(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "feeds.db")
-	d := database{sqlstore.SQLite, "sqlite", sqlstore.SQLiteDSN(file)}
+	d := inFile(file)
 	db := d.connect(t)
 	s, err := sqlstore.Open(t.Context(), db, d.dialect)
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func TestFlips(t *testing.T) {
 		damaged[at] ^= byte(1 + random.IntN(255))
 		copied := filepath.Join(t.TempDir(), fmt.Sprintf("%d.db", n))
 		require.NoError(t, os.WriteFile(copied, damaged, 0o600))
-		d := database{sqlstore.SQLite, "sqlite", sqlstore.SQLiteDSN(copied)}
+		d := inFile(copied)
 		s, err := sqlstore.Open(t.Context(), d.connect(t), d.dialect)
 		if err != nil {
 			continue // it was found by opening

@@ -44,7 +44,7 @@ func TestKeep(t *testing.T) {
 			if _, err := os.Stat(kept); err == nil {
 				continue
 			}
-			d := restore(t, create, filepath.Join("testdata/released", "1"+ending))
+			d := restore(t, dialect, filepath.Join("testdata/released", "1"+ending))
 			db := d.connect(t)
 			for _, script := range scripts {
 				_, err := db.Exec(script)
@@ -101,7 +101,7 @@ func TestMigrateMany(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		dialect := create(t).dialect
 		file := map[sqlstore.Dialect]string{sqlstore.SQLite: "6.sqlite.gz", sqlstore.PostgreSQL: "5.postgresql.sql.gz"}[dialect]
-		d := restore(t, create, filepath.Join("testdata/released", file))
+		d := restore(t, dialect, filepath.Join("testdata/released", file))
 		columns := "archived, first, change, added, changed, tomb_when, tomb_time, tomb_place, absence, at, rank_time, rank_place, digest, " +
 			"format, title, link, updated, published, base, weak_id, data, size"
 		own := columns

@@ -65,7 +65,7 @@ func testCounts(t testing.TB, store mirror.Store, url string) {
 // and then writes off none that was withdrawn meanwhile; the next poll finds the feed whole.
 func TestKilledMirror(t *testing.T) {
 	feedtest.Long(t)
-	databases(t, func(t *testing.T, create func(testing.TB) database) {
+	faultyDatabases(t, func(t *testing.T, create func(testing.TB) database) {
 		d := create(t)
 		d.open(t) // makes the schema
 		model := feedtest.NewModel("/feed", 5005)
@@ -104,7 +104,7 @@ func TestKilledMirror(t *testing.T) {
 // kills it a moment after one of its first polls, or before. It returns how many
 // polls had ended.
 func killMirror(t *testing.T, d database, url string, model *feedtest.Model, random *rand.Rand) (polls int) {
-	child := exec.Command(os.Args[0], "-test.run", "^TestMirrorProcess$", "-test.timeout", "60s")
+	child := exec.Command(os.Args[0], "-test.run", "^TestMirrorProcess$", "-test.timeout", patience.String())
 	child.Env = append(os.Environ(), "SQLSTORE_MIRROR="+string(d.dialect)+" "+url+" "+d.victim().dsn)
 	out, err := child.StdoutPipe()
 	require.NoError(t, err)
@@ -137,9 +137,9 @@ func TestMirrorProcess(t *testing.T) {
 	if len(words) < 3 {
 		t.Skip("it is started by TestKilledMirror")
 	}
-	d := database{sqlstore.SQLite, "sqlite", words[2]}
+	d := database{dialect: sqlstore.SQLite, driver: "sqlite", dsn: words[2]}
 	if words[0] == string(sqlstore.PostgreSQL) {
-		d = database{sqlstore.PostgreSQL, "pgx", words[2]}
+		d.dialect, d.driver = sqlstore.PostgreSQL, "pgx"
 	}
 	m := newMirror(t, d.open(t))
 	fmt.Println("ready")

@@ -17,7 +17,7 @@ import (
 // TestOpenAtOnce opens a new database many times at once; the schema is made
 // once.
 func TestOpenAtOnce(t *testing.T) {
-	databases(t, func(t *testing.T, create func(testing.TB) database) {
+	emptyDatabases(t, func(t *testing.T, create func(testing.TB) database) {
 		d := create(t)
 		failures := make(chan error)
 		for range 8 {
@@ -96,7 +96,7 @@ func TestBackup(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "backup.db")
 	_, err := d.connect(t).Exec("VACUUM INTO ?", file)
 	require.NoError(t, err)
-	backup := database{sqlstore.SQLite, "sqlite", sqlstore.SQLiteDSN(file)}
+	backup := inFile(file)
 	isWhole(t, backup.open(t), 3)
 	backup.intact(t)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
-	"github.com/feedhistory/feedhistory/mirror/storetest"
 )
 
 // newFile makes a SQLite database from statements, and returns its path.
@@ -51,19 +50,19 @@ func TestGuest(t *testing.T) {
 			file := newFile(t, statements...)
 			before := feedtest.ReadFile(t, file)
 			for _, dsn := range []string{sqlstore.SQLiteReaderDSN(file, false), sqlstore.SQLiteReaderDSN(file, true)} {
-				reader := database{sqlstore.SQLite, "sqlite", dsn}
+				reader := database{dialect: sqlstore.SQLite, driver: "sqlite", dsn: dsn}
 				_, err := sqlstore.OpenReader(t.Context(), reader.connect(t), reader.dialect)
 				require.ErrorIs(t, err, sqlstore.ErrForeign)
 				require.ErrorIs(t, err, sqlstore.ErrNone)
 			}
 			require.Equal(t, before, feedtest.ReadFile(t, file))
 
-			d := database{sqlstore.SQLite, "sqlite", sqlstore.SQLiteDSN(file)}
+			d := inFile(file)
 			theirs := "SELECT coalesce(group_concat(sql, ';'), '') FROM sqlite_schema WHERE tbl_name NOT LIKE 'feedhistory\\_%' ESCAPE '\\'"
 			had, err := column(d.connect(t), theirs)
 			require.NoError(t, err)
 			require.NoError(t, d.open(t).Commit(t.Context(), &mirror.Commit{Feed: &mirror.Feed{URL: "a"}}))
-			d.reader(t, file)
+			d.reader(t)
 			got, err := column(d.connect(t), theirs)
 			require.NoError(t, err)
 			require.Equal(t, had, got)
@@ -79,7 +78,7 @@ func column(db *sql.DB, query string) (text string, err error) {
 // The same in PostgreSQL, where the tables of another program have the names that ours
 // had.
 func TestGuestPostgreSQL(t *testing.T) {
-	d := newPostgreSQL(t)
+	d := emptyPostgreSQL(t)
 	_, err := d.connect(t).Exec("CREATE TABLE schema_versions (version_id INTEGER, is_applied BOOLEAN); INSERT INTO schema_versions VALUES (5, true);" +
 		"CREATE TABLE feeds (url TEXT); INSERT INTO feeds VALUES ('theirs'); CREATE TABLE entries (id TEXT); CREATE SCHEMA feedhistory")
 	require.NoError(t, err)
@@ -92,7 +91,7 @@ func TestGuestPostgreSQL(t *testing.T) {
 // A database in which another program has tables with our names is refused, and does
 // not change.
 func TestClash(t *testing.T) {
-	databases(t, func(t *testing.T, create func(testing.TB) database) {
+	emptyDatabases(t, func(t *testing.T, create func(testing.TB) database) {
 		d := create(t)
 		statement := map[sqlstore.Dialect]string{
 			sqlstore.SQLite: "CREATE TABLE feedhistory_entries (id TEXT)", sqlstore.PostgreSQL: "CREATE SCHEMA feedhistory CREATE TABLE entries (id TEXT)",
@@ -120,58 +119,20 @@ func TestOurs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := newFile(t, statements...)
-			reader := database{sqlstore.SQLite, "sqlite", sqlstore.SQLiteReaderDSN(file, false)}
-			_, err := sqlstore.OpenReader(t.Context(), reader.connect(t), reader.dialect)
+			d := inFile(file)
+			_, err := sqlstore.OpenReader(t.Context(), d.forReading().connect(t), d.dialect)
 			require.ErrorIs(t, err, sqlstore.ErrNone)
 			require.NotErrorIs(t, err, sqlstore.ErrForeign)
-			d := database{sqlstore.SQLite, "sqlite", sqlstore.SQLiteDSN(file)}
 			require.NoError(t, d.open(t).Commit(t.Context(), &mirror.Commit{Feed: &mirror.Feed{URL: "a"}}))
 		})
 	}
-}
-
-// reader opens the database for reading.
-func (d database) reader(t testing.TB, file string) *sqlstore.Store {
-	t.Helper()
-	if d.dialect == sqlstore.SQLite {
-		d.dsn = sqlstore.SQLiteReaderDSN(file, false)
-	}
-	s, err := sqlstore.OpenReader(t.Context(), d.connect(t), d.dialect)
-	require.NoError(t, err)
-	return s
-}
-
-// A halved store writes through one store and reads through another.
-type halved struct {
-	*sqlstore.Store // for reading
-	writer          *sqlstore.Store
-}
-
-func (h halved) Commit(ctx context.Context, c *mirror.Commit) error { return h.writer.Commit(ctx, c) }
-func (h halved) Remove(ctx context.Context, url string) error       { return h.writer.Remove(ctx, url) }
-
-func (h halved) Mark(ctx context.Context, feed string, ids []string, change func(*mirror.Marks)) error {
-	return h.writer.Mark(ctx, feed, ids, change)
-}
-
-// A reader reads everything while a store writes.
-func TestReader(t *testing.T) {
-	storetest.Run(t, func(t testing.TB) (store, other mirror.Store) {
-		file := filepath.Join(t.TempDir(), "feeds.db")
-		d := database{sqlstore.SQLite, "sqlite", sqlstore.SQLiteDSN(file)}
-		writer := d.open(t)
-		return halved{d.reader(t, file), writer}, writer
-	})
 }
 
 // A reader finds words that are not in the index yet, and does not find those
 // that an entry no longer has.
 func TestReaderSearches(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
-		d, file := create(t), filepath.Join(t.TempDir(), "feeds.db")
-		if d.dialect == sqlstore.SQLite {
-			d.dsn = sqlstore.SQLiteDSN(file)
-		}
+		d := create(t)
 		s, f := d.open(t), &mirror.Feed{URL: sharedURL}
 		for range 20 {
 			require.NoError(t, s.Commit(t.Context(), sharedChange(f)))
@@ -179,7 +140,7 @@ func TestReaderSearches(t *testing.T) {
 				require.NoError(t, s.Index(t.Context()))
 			}
 		}
-		r := d.reader(t, file)
+		r := d.reader(t)
 		for word, want := range map[string]int{"word20": perCommit + 1, "word11": perCommit, "word10": perCommit, "word21": 0} {
 			for range 2 {
 				require.Len(t, feedtest.All(t, r.Entries(t.Context(), mirror.Query{Search: word})), want, word)
@@ -193,28 +154,22 @@ func TestReaderSearches(t *testing.T) {
 
 // A reader changes and creates nothing.
 func TestReaderRefuses(t *testing.T) {
-	databases(t, func(t *testing.T, create func(testing.TB) database) {
-		d, file := create(t), newFile(t)
+	emptyDatabases(t, func(t *testing.T, create func(testing.TB) database) {
+		d := create(t)
 		if d.dialect == sqlstore.SQLite {
-			d.dsn = sqlstore.SQLiteReaderDSN(file, false)
+			d = inFile(newFile(t))
 		}
-		_, err := sqlstore.OpenReader(t.Context(), d.connect(t), d.dialect)
+		_, err := sqlstore.OpenReader(t.Context(), d.forReading().connect(t), d.dialect)
 		require.ErrorIs(t, err, sqlstore.ErrNone)
-		if d.dialect == sqlstore.SQLite {
-			d.dsn = sqlstore.SQLiteDSN(file)
-		}
 		require.NoError(t, d.open(t).Commit(t.Context(), &mirror.Commit{Feed: &mirror.Feed{URL: "a"}}))
-		r := d.reader(t, file)
+		r := d.reader(t)
 		require.ErrorIs(t, r.Commit(t.Context(), &mirror.Commit{Feed: &mirror.Feed{URL: "b"}}), sqlstore.ErrReadOnly)
 		require.ErrorIs(t, r.Remove(t.Context(), "a"), sqlstore.ErrReadOnly)
 		require.Len(t, feedtest.All(t, r.Feeds(t.Context(), mirror.FeedQuery{})), 1)
 
 		_, err = d.connect(t).Exec(d.sql("UPDATE fh.schema SET version = 99"))
 		require.NoError(t, err)
-		if d.dialect == sqlstore.SQLite {
-			d.dsn = sqlstore.SQLiteReaderDSN(file, false)
-		}
-		_, err = sqlstore.OpenReader(t.Context(), d.connect(t), d.dialect)
+		_, err = sqlstore.OpenReader(t.Context(), d.forReading().connect(t), d.dialect)
 		require.ErrorContains(t, err, "version 99 of the schema, and this program knows ")
 	})
 }

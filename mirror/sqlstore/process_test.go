@@ -76,7 +76,7 @@ func child(work string) int {
 	part := strings.SplitN(work, "\n", 4)
 	commits, err := strconv.Atoi(part[0])
 	if err == nil {
-		err = commitMany(context.Background(), commits, database{sqlstore.Dialect(part[1]), part[2], part[3]})
+		err = commitMany(context.Background(), commits, database{dialect: sqlstore.Dialect(part[1]), driver: part[2], dsn: part[3]})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -196,7 +196,7 @@ func (d database) intact(t *testing.T) {
 // as committed is there, all of it whole.
 func TestKill(t *testing.T) {
 	feedtest.Long(t)
-	databases(t, func(t *testing.T, create func(testing.TB) database) {
+	faultyDatabases(t, func(t *testing.T, create func(testing.TB) database) {
 		d := create(t)
 		random := feedtest.Random(0)
 		var done int64

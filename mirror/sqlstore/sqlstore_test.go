@@ -1,10 +1,12 @@
 package sqlstore_test
 
 import (
+	"context"
 	"database/sql"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,21 +41,89 @@ func TestMain(m *testing.M) {
 type database struct {
 	dialect     sqlstore.Dialect
 	driver, dsn string
+	file        string // of SQLite
 }
 
 // databases runs a test for each kind of database, with a function that makes a
-// new one.
+// new one, which may have the store's tables.
 func databases(t *testing.T, test func(t *testing.T, create func(testing.TB) database)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, newSQLite) })
 	t.Run("postgresql", func(t *testing.T) { test(t, newPostgreSQL) })
 }
 
-func newSQLite(t testing.TB) database {
-	return database{sqlstore.SQLite, "sqlite", sqlstore.SQLiteDSN(filepath.Join(t.TempDir(), "feeds ?#%.db"))}
+// emptyDatabases is databases for a test of how the tables are made.
+func emptyDatabases(t *testing.T, test func(t *testing.T, create func(testing.TB) database)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, newSQLite) })
+	t.Run("postgresql", func(t *testing.T) { test(t, emptyPostgreSQL) })
+}
+
+// faultyDatabases is databases for a test of kills: with PostgreSQL, whose own processes
+// live on, it runs in a long run only.
+func faultyDatabases(t *testing.T, test func(t *testing.T, create func(testing.TB) database)) {
+	t.Run("sqlite", func(t *testing.T) { test(t, newSQLite) })
+	t.Run("postgresql", func(t *testing.T) {
+		if !feedtest.LongRun() {
+			t.Skip("in a long run only: FEEDHISTORY_LONG=1")
+		}
+		test(t, newPostgreSQL)
+	})
+}
+
+func newSQLite(t testing.TB) database { return inFile(filepath.Join(t.TempDir(), "feeds ?#%.db")) }
+
+// inFile is the SQLite database in a file.
+func inFile(file string) database {
+	return database{dialect: sqlstore.SQLite, driver: "sqlite", dsn: sqlstore.SQLiteDSN(file), file: file}
 }
 
 func newPostgreSQL(t testing.TB) database {
-	return database{sqlstore.PostgreSQL, "pgx", server.Database(t)}
+	if _, measures := t.(*testing.B); measures && server != nil {
+		server.Durable(t)
+	}
+	return inPostgreSQL(server.Copy(t, template(t)))
+}
+
+func emptyPostgreSQL(t testing.TB) database { return inPostgreSQL(server.Database(t)) }
+
+func inPostgreSQL(dsn string) database {
+	return database{dialect: sqlstore.PostgreSQL, driver: "pgx", dsn: dsn}
+}
+
+// template returns the URL of a database with the store's tables, to be copied.
+func template(t testing.TB) string {
+	templates.Lock()
+	defer templates.Unlock()
+	if templates.url == "" {
+		url := server.Database(t)
+		db, err := sql.Open("pgx", url)
+		require.NoError(t, err)
+		_, err = sqlstore.Open(t.Context(), db, sqlstore.PostgreSQL)
+		require.NoError(t, err)
+		require.NoError(t, db.Close())
+		templates.url = url
+	}
+	return templates.url
+}
+
+var templates struct {
+	sync.Mutex
+	url string
+}
+
+// forReading is the database as a reader connects to it.
+func (d database) forReading() database {
+	if d.dialect == sqlstore.SQLite {
+		d.dsn = sqlstore.SQLiteReaderDSN(d.file, false)
+	}
+	return d
+}
+
+// reader opens the database for reading.
+func (d database) reader(t testing.TB) *sqlstore.Store {
+	t.Helper()
+	s, err := sqlstore.OpenReader(t.Context(), d.forReading().connect(t), d.dialect)
+	require.NoError(t, err)
+	return s
 }
 
 // sql returns a statement with the names of the store's tables, which it writes as
@@ -79,16 +149,31 @@ func (d database) open(t testing.TB) *sqlstore.Store {
 	return store
 }
 
+// One of the suite's stores reads through a store opened for reading, the other one writes.
 func TestStore(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
-		if strings.HasSuffix(t.Name(), "/sqlite") {
-			feedtest.Long(t)
-		}
+		d := create(t)
 		storetest.Run(t, func(t testing.TB) (store, other mirror.Store) {
-			d := create(t)
-			return d.open(t), d.open(t)
+			writer := d.open(t)
+			for _, f := range feedtest.All(t, writer.Feeds(t.Context(), mirror.FeedQuery{})) { // of the test before
+				require.NoError(t, writer.Remove(t.Context(), f.URL))
+			}
+			return halved{d.reader(t), d.open(t)}, writer
 		})
 	})
+}
+
+// A halved store writes through one store and reads through another.
+type halved struct {
+	*sqlstore.Store // for reading
+	writer          *sqlstore.Store
+}
+
+func (h halved) Commit(ctx context.Context, c *mirror.Commit) error { return h.writer.Commit(ctx, c) }
+func (h halved) Remove(ctx context.Context, url string) error       { return h.writer.Remove(ctx, url) }
+
+func (h halved) Mark(ctx context.Context, feed string, ids []string, change func(*mirror.Marks)) error {
+	return h.writer.Mark(ctx, feed, ids, change)
 }
 
 // oneConnection opens a database with a single connection.

@@ -24,7 +24,7 @@ import (
 // at other versions, and the rest of their states, stay as they are.
 func TestUpdatePolls(t *testing.T) {
 	ctx := t.Context()
-	dsn := server.Database(t)
+	dsn := newPostgreSQL(t).dsn
 	db, err := sql.Open("pgx", dsn)
 	require.NoError(t, err)
 	defer db.Close()
@@ -77,7 +77,7 @@ func TestUpdatePolls(t *testing.T) {
 }
 
 func openOther(t *testing.T) *sqlstore.Store {
-	db, err := sql.Open("pgx", server.Database(t))
+	db, err := sql.Open("pgx", newPostgreSQL(t).dsn)
 	require.NoError(t, err)
 	t.Cleanup(func() { db.Close() })
 	store, err := sqlstore.Open(t.Context(), db, sqlstore.PostgreSQL)

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,10 +21,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A Server is a running server. It trusts every connection from this machine.
+// A Server is a running server. It listens on a socket in its directory, on no port, and
+// trusts every connection. A crash of the machine may damage its data.
 type Server struct {
-	port      int
-	directory string
+	directory string          // short: the path of a socket has at most about 100 bytes
 	input     io.Closer       // closing it ends the server
 	exited    <-chan struct{} // closed when the server has exited
 	databases atomic.Int64
@@ -58,20 +60,50 @@ func (s *Server) Database(t testing.TB) string {
 		}
 		t.Skip(ErrMissing)
 	}
+	return s.create(t, "template1")
+}
+
+// Copy creates a copy of a database of the server, to which nobody may be connected, and
+// returns its URL. Copying tables takes less time than making them.
+func (s *Server) Copy(t testing.TB, database string) string {
+	t.Helper()
+	u, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.create(t, strings.TrimPrefix(u.Path, "/"))
+}
+
+func (s *Server) create(t testing.TB, template string) string {
+	t.Helper()
 	name := fmt.Sprintf("test%d", s.databases.Add(1))
+	s.exec(t, fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s STRATEGY file_copy", name, template)) // writes no log of what it copies
+	return s.url(name)
+}
+
+// exec runs statements as the server's administrator.
+func (s *Server) exec(t testing.TB, statements ...string) {
+	t.Helper()
 	conn, err := pgx.Connect(t.Context(), s.url("postgres"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	if _, err := conn.Exec(t.Context(), "CREATE DATABASE "+name); err != nil {
-		t.Fatal(err)
+	for _, statement := range statements {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return s.url(name)
 }
 
 func (s *Server) url(database string) string {
-	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", s.port, database)
+	return fmt.Sprintf("postgres://postgres@/%s?host=%s&sslmode=disable", database, url.QueryEscape(s.directory))
+}
+
+// Durable makes the server write as a server in use does, for measurements.
+func (s *Server) Durable(t testing.TB) {
+	t.Helper()
+	s.exec(t, "ALTER SYSTEM SET fsync = on", "ALTER SYSTEM SET full_page_writes = on", "SELECT pg_reload_conf()")
 }
 
 // Start starts a server in a temporary directory. The error matches ErrMissing
@@ -81,8 +113,7 @@ func Start() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Another program may take the port first, and the server's user may be unable to
-	// enter TMPDIR.
+	// TMPDIR may be too long for a socket, or closed to the server's user.
 	for _, parent := range []string{"", "/tmp", "/var/tmp"} {
 		s := &Server{}
 		if s.directory, err = os.MkdirTemp(parent, "pgtest"); err != nil {
@@ -136,6 +167,14 @@ func (s *Server) start(initdb, postgres string) error {
 	if out, err := initialize.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
+	settings, err := os.OpenFile(filepath.Join(data, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = settings.WriteString("fsync = off\nfull_page_writes = off\n")
+	if err := errors.Join(err, settings.Close()); err != nil {
+		return err
+	}
 	return s.serve(postgres, data, user)
 }
 
@@ -151,16 +190,12 @@ if [ -e ended ]; then rm -rf "$PWD"; else kill $watch; fi`
 
 // serve starts the server's program and waits until it answers.
 func (s *Server) serve(postgres, data string, user user) (err error) {
-	if s.port, err = FreePort(); err != nil {
-		return err
-	}
 	log, err := os.Create(filepath.Join(s.directory, "log"))
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	command := exec.Command("sh", "-c", watched, "sh", postgres, "-D", data, "-p", strconv.Itoa(s.port),
-		"-h", "127.0.0.1", "-c", "unix_socket_directories=", "-c", "max_connections=1000")
+	command := exec.Command("sh", "-c", watched, "sh", postgres, "-D", data, "-h", "", "-k", s.directory, "-N", "1000")
 	command.Dir, command.Stdout, command.Stderr = s.directory, log, log
 	user.run(command)
 	if s.input, err = command.StdinPipe(); err != nil {
@@ -176,7 +211,7 @@ func (s *Server) serve(postgres, data string, user user) (err error) {
 		close(exited)
 	}()
 	for deadline := time.Now().Add(patience); ; {
-		err := s.answers(data)
+		err := s.answers()
 		if err == nil {
 			return nil
 		}
@@ -195,21 +230,15 @@ func (s *Server) serve(postgres, data string, user user) (err error) {
 // patience is how long the server may take to start or to end, on however busy a machine.
 const patience = 2 * time.Minute
 
-// answers returns nil if the server answers, and not another one at its port.
-func (s *Server) answers(data string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // another program may listen there, and be mute
+// answers returns nil if the server answers.
+func (s *Server) answers() error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, s.url("postgres"))
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.Background())
-	var directory string
-	err = conn.QueryRow(ctx, "SHOW data_directory").Scan(&directory)
-	if err == nil && directory != data {
-		err = fmt.Errorf("the server at port %d has its data in %s", s.port, directory)
-	}
-	return err
+	return conn.Close(ctx)
 }
 
 // Stop stops the server and removes its data.

@@ -23,6 +23,18 @@ func TestServer(t *testing.T) {
 		require.NoError(t, err, "each is a different database")
 		require.NoError(t, conn.Close(t.Context()))
 	}
+	conn, err := pgx.Connect(t.Context(), s.Copy(t, second))
+	require.NoError(t, err)
+	_, err = conn.Exec(t.Context(), "INSERT INTO t VALUES ('a')")
+	require.NoError(t, err, "a copy has the tables")
+	require.NoError(t, conn.Close(t.Context()))
+	s.Durable(t)
+	conn, err = pgx.Connect(t.Context(), first)
+	require.NoError(t, err)
+	var fsync string
+	require.NoError(t, conn.QueryRow(t.Context(), "SELECT setting FROM pg_file_settings WHERE name = 'fsync' AND applied").Scan(&fsync))
+	require.Equal(t, "on", fsync)
+	require.NoError(t, conn.Close(t.Context()))
 	require.NoError(t, s.Stop())
 	require.NoDirExists(t, s.directory)
 	_, err = pgx.Connect(t.Context(), first)
