@@ -43,7 +43,7 @@ func TestErase(t *testing.T) {
 		f, err := m.Store.Feed(t.Context(), server.URL)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, f.Entries)
-		require.Less(t, f.Usage().Contents, before.Usage().Contents/2)
+		require.Less(t, usageOf(t, f).Contents, usageOf(t, before).Contents/2)
 		left := feedtest.All(t, m.Store.Entries(t.Context(), mirror.Query{States: mirror.Current | mirror.Former}))
 		require.Len(t, left, 1)
 		require.Equal(t, "urn:2", left[0].ID)

@@ -66,7 +66,7 @@ func (s *slow) check(ctx context.Context, url string) {
 	for range s.Documents(ctx, url) {
 		got[2]++
 	}
-	if want := [3]int64{f.Entries, f.Deleted, f.Documents}; got != want || size[0] > f.Usage().Contents {
+	if want := [3]int64{f.Entries, f.Deleted, f.Documents}; got != want || size[0] > usageOf(s.t, f).Contents {
 		s.t.Errorf("version %d has %v, and says %v: %v", f.Commits, got, want, s.story)
 	}
 }

@@ -1,17 +1,15 @@
 package mirror_test
 
 import (
-	"context"
 	"fmt"
-
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -94,42 +92,40 @@ func (h *refusingHost) write(w http.ResponseWriter, i int) {
 <entry><id>urn:%d</id><title>%[2]d</title><updated>%s</updated></entry></feed>`, head, i, time.Date(2020, 1, 1, i, 0, 0, 0, time.UTC).Format(time.RFC3339))
 }
 
-// read returns what a walk and some polls of a mirror find at the host.
-func (h *refusingHost) read(t require.TestingT, noGuess bool) (found []string) {
+const refusingURL = "http://refusing.example"
+
+// read returns what a walk and some polls of a mirror find at the host, in a synctest bubble.
+func (h *refusingHost) read(t testing.TB, noGuess bool) (found []string) {
 	h.named.Clear()
-	server := httptest.NewServer(h)
-	defer server.Close()
+	transport := feedtest.Pipe(t, h)
 	newClient := func() *feedhistory.Client {
-		return &feedhistory.Client{
-			AllowPrivate: true, NoGuess: noGuess,
-			Tries: 2, MaxWait: 20 * time.Millisecond,
-		}
+		return &feedhistory.Client{Transport: transport, NoGuess: noGuess, Tries: 2, MaxWait: 20 * time.Millisecond}
 	}
 	note := func(ids []string, gaps []*feedhistory.Gap, verdict feedhistory.Verdict, wait bool) {
 		slices.Sort(ids)
 		found = append(found, ids...)
 		for _, g := range gaps {
-			found = append(found, fmt.Sprint(g.Reason, " ", strings.TrimPrefix(g.URL, server.URL)))
+			found = append(found, fmt.Sprint(g.Reason, " ", strings.TrimPrefix(g.URL, refusingURL)))
 		}
 		found = append(found, fmt.Sprint(verdict, " waits ", wait))
 	}
-	ctx := context.Background()
+	ctx := t.Context()
 	client := newClient()
-	history, err := client.Fetch(ctx, server.URL+"/feed")
+	history, err := client.Fetch(ctx, refusingURL+"/feed")
 	require.NoError(t, err)
 	ids := make([]string, len(history.Entries))
 	for i, e := range history.Entries {
 		ids[i] = e.ID
 	}
-	note(ids, history.Gaps, history.Verdict(), !client.Wait(server.URL).IsZero())
+	note(ids, history.Gaps, history.Verdict(), !client.Wait(refusingURL).IsZero())
 	client.CloseIdle()
 	h.named.Clear()
 	store := mirror.NewMemory()
 	for range 2 {
 		m := &mirror.Mirror{Store: store, Client: newClient()}
-		report, err := m.Update(ctx, server.URL+"/feed")
+		report, err := m.Update(ctx, refusingURL+"/feed")
 		require.NoError(t, err)
-		feed, err := store.Feed(ctx, server.URL+"/feed")
+		feed, err := store.Feed(ctx, refusingURL+"/feed")
 		require.NoError(t, err)
 		ids = nil
 		for r, err := range store.Entries(ctx, mirror.Query{Feed: feed.URL}) {
@@ -156,11 +152,13 @@ func TestRefusedGuesses(t *testing.T) {
 		"unnamed and a broken archive": {Archives: 12, Broken: 3, Unnamed: true, Status: 403},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h.Micros = 20_000
-			without := h.read(t, true)
-			h.requests.Took()
-			require.Equal(t, without, h.read(t, false))
-			require.Equal(t, h.Broken == 0, slices.Contains(without, "whole waits false"), "%v", without)
+			synctest.Test(t, func(t *testing.T) {
+				h.Micros = 20_000
+				without := h.read(t, true)
+				h.requests.Took()
+				require.Equal(t, without, h.read(t, false))
+				require.Equal(t, h.Broken == 0, slices.Contains(without, "whole waits false"), "%v", without)
+			})
 		})
 	}
 }
@@ -175,20 +173,21 @@ func TestWastedGuesses(t *testing.T) {
 		"a hole":     {Archives: 16, Hole: 8},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h.Micros = 5_000
-			server := httptest.NewServer(h)
-			defer server.Close()
-			read := func(noGuess bool) int {
-				h.requests.Took()
-				c := &feedhistory.Client{AllowPrivate: true, NoGuess: noGuess, MaxWait: 5 * time.Millisecond}
-				defer c.CloseIdle()
-				h.named.Clear()
-				_, err := c.Fetch(t.Context(), server.URL+"/feed")
-				require.NoError(t, err)
-				return len(h.requests.Took())
-			}
-			without := read(true)
-			require.LessOrEqual(t, read(false), without+4)
+			synctest.Test(t, func(t *testing.T) {
+				h.Micros = 5_000
+				transport := feedtest.Pipe(t, h)
+				read := func(noGuess bool) int {
+					h.requests.Took()
+					c := &feedhistory.Client{Transport: transport, NoGuess: noGuess, MaxWait: 5 * time.Millisecond}
+					defer c.CloseIdle()
+					h.named.Clear()
+					_, err := c.Fetch(t.Context(), refusingURL+"/feed")
+					require.NoError(t, err)
+					return len(h.requests.Took())
+				}
+				without := read(true)
+				require.LessOrEqual(t, read(false), without+4)
+			})
 		})
 	}
 }
@@ -203,7 +202,8 @@ func TestGuessesChangeNothing(t *testing.T) {
 			Hole: rapid.IntRange(0, 14).Draw(r, "hole"), Gone: rapid.IntRange(0, 40).Draw(r, "gone"),
 			Broken: rapid.IntRange(0, 40).Draw(r, "broken"), Micros: rapid.IntRange(0, 2000).Draw(r, "µs"),
 		}
-		without := h.read(r, true)
-		require.Equal(r, without, h.read(r, false))
+		var without, with []string
+		synctest.Test(t, func(t *testing.T) { without, with = h.read(t, true), h.read(t, false) })
+		require.Equal(r, without, with)
 	})
 }

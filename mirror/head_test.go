@@ -1,12 +1,14 @@
-package mirror
+package mirror_test
 
 import (
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // The stored head section has the feed's language and picture, whatever the
@@ -18,9 +20,9 @@ func TestHeadKeepsLanguageAndIcon(t *testing.T) {
 		"iTunes":    `<rss version="2.0" xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd"><channel><title>T</title><language>de-CH</language><itunes:image href="/icon.png"/></channel></rss>`,
 		"JSON Feed": `{"version":"https://jsonfeed.org/version/1.1","title":"T","language":"de-CH","icon":"/icon.png","items":[]}`,
 	} {
-		doc, err := feedhistory.Parse(strings.NewReader(text), "http://example.org/feed")
-		require.NoError(t, err, format)
-		feed := &Feed{Head: headOf(doc)}
+		store := mirror.NewMemory()
+		polled(t, newMirror(store, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })), "http://example.org/feed")
+		feed := feedOf(t, store, "http://example.org/feed")
 		head, err := feed.Document()
 		require.NoError(t, err, format)
 		require.Equal(t, "de-CH", head.Language, format)

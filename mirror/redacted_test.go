@@ -9,8 +9,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/mirror"
 )
+
+// headOf returns a document's head section as a mirror stores it.
+func headOf(doc *feedhistory.Document) string {
+	var b strings.Builder
+	w := compose.NewWriter(&b, feedhistory.Atom, doc)
+	w.Verbatim = true
+	if w.Close() != nil {
+		return ""
+	}
+	return b.String()
+}
 
 // Whatever of a private feed quotes its address, the redacted one does not.
 func TestRedacted(t *testing.T) {
@@ -26,7 +38,7 @@ func TestRedacted(t *testing.T) {
 		}},
 		"empty": {},
 	} {
-		f := &mirror.Feed{URL: url, Address: url + "2", Private: true, Verdict: feedhistory.Partial, Head: mirror.HeadOf(doc),
+		f := &mirror.Feed{URL: url, Address: url + "2", Private: true, Verdict: feedhistory.Partial, Head: headOf(doc),
 			Error: url, Title: doc.Title}
 		require.NoError(t, json.Unmarshal(fmt.Appendf(nil, `{"known":{"URL":%[1]q},"further":[%[1]q],"shown":[%[1]q],"versions":"AAAAAA==","debts":[
 			{"kind":"damage","url":%[1]q,"from":%[1]q,"message":%[1]q,"reason":"status","before":[%[1]q]},
