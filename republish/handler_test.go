@@ -469,7 +469,7 @@ func TestRepublishedThoughNobodyWaits(t *testing.T) {
 	s := &Handler{Store: impatientStore{w.Store, cancel}}
 	_, _, _ = answer(s, getRequest(ctx, page+"/index.atom"))
 	require.Error(t, ctx.Err())
-	require.Eventually(t, func() bool { return s.isPublished(Name(w.feedURL("/tides.atom")), feedhistory.Atom) }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return s.isPublished(Name(w.feedURL("/tides.atom")), feedhistory.Atom) }, 5*time.Minute, time.Millisecond)
 }
 
 // A slowStore needs some time for entries, and counts how often it is asked for them.
