@@ -21,7 +21,7 @@ import (
 // if the generator has them, lists in parts and translations.
 type generated struct {
 	generator string
-	required  string // the variable that makes its absence a failure
+	required  string // the variable with which it runs
 	build     []string
 	posts     string // the format of a post's file name, of its day and number
 	front     string // further lines of a post's front matter
@@ -109,9 +109,7 @@ export default (config) => {
 // source writes the sources of the site into a folder, and returns a function that builds it
 // with a limit for its feed.
 func (g *generated) source(t *testing.T) func(limit string) string {
-	if _, err := exec.LookPath(g.build[0]); err != nil {
-		g.skip(t)
-	}
+	feedtest.Program(t, g.required, g.build[0])
 	dir := t.TempDir()
 	write := func(name, text string) {
 		name = filepath.Join(dir, filepath.FromSlash(name))
@@ -123,9 +121,7 @@ func (g *generated) source(t *testing.T) func(limit string) string {
 	}
 	if g.build[0] == "npx" {
 		modules, err := filepath.EvalSymlinks("../../publish/recipes/" + g.generator + "/node_modules")
-		if err != nil {
-			g.skip(t)
-		}
+		require.NoError(t, err)
 		require.NoError(t, os.Symlink(modules, filepath.Join(dir, "node_modules")))
 	}
 	b := &blog{}
@@ -152,11 +148,6 @@ func (g *generated) source(t *testing.T) func(limit string) string {
 		require.NoError(t, err, "%s", out)
 		return filepath.Join(dir, g.out)
 	}
-}
-
-func (g *generated) skip(t *testing.T) {
-	require.NotEqual(t, "required", os.Getenv(g.required))
-	t.Skip(g.generator + " is not installed")
 }
 
 // Of sites that real generators have made, with a feed of ten entries, all posts come, with the

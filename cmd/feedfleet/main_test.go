@@ -84,7 +84,7 @@ func status(ts *testscript.TestScript, _ bool, args []string) {
 func becomes(ts *testscript.TestScript, _ bool, args []string) {
 	wanted, err := regexp.Compile(args[0])
 	ts.Check(err)
-	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		ts.Check(ts.Exec(args[1], args[2:]...))
 		if wanted.MatchString(ts.ReadFile("stdout")) {
 			return

@@ -58,11 +58,9 @@ func TestRecipes(t *testing.T) {
 		t.Run(filepath.Base(source), func(t *testing.T) {
 			t.Parallel()
 			modules, err := filepath.EvalSymlinks(filepath.Join(source, "node_modules"))
-			if _, packaged := os.Stat(filepath.Join(source, "package.json")); packaged == nil && err != nil {
-				if os.Getenv("FEEDHISTORY_RECIPES") == "required" {
-					t.Fatal("the generator is not installed")
-				}
-				t.Skip("the generator is not installed: npm install in " + source)
+			if _, packaged := os.Stat(filepath.Join(source, "package.json")); packaged == nil {
+				feedtest.Required(t, "FEEDHISTORY_RECIPES")
+				require.NoError(t, err, "the generator is not installed: npm install in %s", source)
 			}
 			r := &recipeRun{t: t, source: source, modules: modules, bin: bin, state: filepath.Join(t.TempDir(), "state")}
 			first := r.build()

@@ -44,7 +44,7 @@ var update = flag.Bool("update", false, "write what the command prints into the 
 
 // patience is how long a test waits for something that does not come, even on a busy
 // machine.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 func TestMain(m *testing.M) {
 	testscript.Main(checked{m}, map[string]func(){"feedhistory": main})

@@ -44,15 +44,14 @@ export const { getStaticPaths, GET } = archivedFeed(posts, { title: "A & B", siz
 			t.Parallel()
 			p := pluginRun{t: t, dir: t.TempDir(), bin: filepath.Join(commandDir(t), "feedhistory")}
 			if test.build[0] == "npx" {
+				feedtest.Required(t, "FEEDHISTORY_RECIPES")
 				modules, err := filepath.EvalSymlinks(filepath.Join(published, "recipes", test.generator, "node_modules"))
-				if err != nil {
-					skipUnless(t, "FEEDHISTORY_RECIPES", test.generator)
-				}
+				require.NoError(t, err)
 				modules, err = filepath.Abs(modules)
 				require.NoError(t, err)
 				require.NoError(t, os.Symlink(modules, filepath.Join(p.dir, "node_modules")))
-			} else if _, err := exec.LookPath(test.generator); err != nil {
-				skipUnless(t, "FEEDHISTORY_GENERATORS", test.generator)
+			} else {
+				feedtest.Program(t, "FEEDHISTORY_GENERATORS", test.generator)
 			}
 			p.copy(test.plugin)
 			for name, text := range test.files {
@@ -84,15 +83,6 @@ export const { getStaticPaths, GET } = archivedFeed(posts, { title: "A & B", siz
 			require.Contains(t, check(4), "Post 2 ", "an edited post is published again")
 		})
 	}
-}
-
-// skipUnless skips a test that needs something not installed, or fails it where CI
-// requires that.
-func skipUnless(t *testing.T, required, what string) {
-	if os.Getenv(required) == "required" {
-		t.Fatal(what + " is not installed")
-	}
-	t.Skip(what + " is not installed")
 }
 
 // A pluginRun is a site with a plugin.
@@ -134,12 +124,8 @@ func (p *pluginRun) check(documents int, args ...string) {
 func TestWordPress(t *testing.T) {
 	feedtest.Long(t)
 	t.Parallel()
-	for _, needed := range []string{"php", "mariadbd", "/usr/share/wordpress/wp-load.php"} {
-		if _, err := exec.LookPath(needed); err != nil {
-			if _, err := os.Stat(needed); err != nil {
-				skipUnless(t, "FEEDHISTORY_WORDPRESS", needed)
-			}
-		}
+	for _, program := range []string{"php", "mariadbd"} {
+		feedtest.Program(t, "FEEDHISTORY_WORDPRESS", program)
 	}
 	p := pluginRun{t: t, dir: t.TempDir(), bin: filepath.Join(commandDir(t), "feedhistory")}
 	address, socket := freeAddress(), filepath.Join(p.dir, "socket")

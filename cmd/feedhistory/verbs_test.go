@@ -443,10 +443,7 @@ func TestSiteGenerators(t *testing.T) {
 		"From Jekyll's output": jekyllSite(), "From Jekyll's Markdown": jekyllSite(),
 	} {
 		t.Run(heading, func(t *testing.T) {
-			if _, err := exec.LookPath(site.program); err != nil {
-				require.NotEqual(t, "required", os.Getenv("FEEDHISTORY_GENERATORS"))
-				t.Skip(site.program + " is not installed")
-			}
+			feedtest.Program(t, "FEEDHISTORY_GENERATORS", site.program)
 			files, commands := recipe(t, heading)
 			dir := t.TempDir()
 			for name, text := range site.files {

@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -150,6 +151,31 @@ func Long(t testing.TB) {
 	if testing.Short() {
 		t.Skip("long: it runs without -short")
 	}
+}
+
+// Required leaves out a test that starts other programs, such as a browser, and so takes
+// long, unless a variable such as FEEDHISTORY_BROWSER is "required". .ci/run sets it once it
+// has installed the programs. The test is Long, too.
+func Required(t testing.TB, variable string) {
+	t.Helper()
+	Long(t)
+	if os.Getenv(variable) != "required" {
+		t.Skipf("it starts other programs: it runs with %s=required, as in .ci/run", variable)
+	}
+}
+
+// Program is Required for a test of one program. It returns the path of the first of the
+// names that is installed.
+func Program(t testing.TB, variable string, names ...string) string {
+	t.Helper()
+	Required(t, variable)
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	require.Failf(t, "not installed", "%s is required by %s", strings.Join(names, " or "), variable)
+	return ""
 }
 
 // leaks returns the exit code of a package's tests, or 1 if they have succeeded, but left

@@ -282,10 +282,7 @@ func TestDamagedCache(t *testing.T) {
 
 // Newsboat itself fills a cache, which is imported while it runs.
 func TestNewsboatItself(t *testing.T) {
-	if _, err := exec.LookPath("newsboat"); err != nil {
-		require.NotEqual(t, "required", os.Getenv("FEEDHISTORY_NEWSBOAT"), err)
-		t.Skip(err)
-	}
+	feedtest.Program(t, "FEEDHISTORY_NEWSBOAT", "newsboat")
 	var text strings.Builder
 	text.WriteString(`<rss version="2.0"><channel><title>Model</title><link>http://a.example/</link><description/>`)
 	for n := range 30 {

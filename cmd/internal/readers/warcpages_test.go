@@ -235,10 +235,5 @@ func TestWARCPagesOfWget(t *testing.T) {
 }
 
 func lookPath(t *testing.T, program string) string {
-	name, err := exec.LookPath(program)
-	if err != nil {
-		require.NotEqual(t, "required", os.Getenv("FEEDHISTORY_GENERATORS"))
-		t.Skip(program + " is not installed")
-	}
-	return name
+	return feedtest.Program(t, "FEEDHISTORY_GENERATORS", program)
 }

@@ -338,10 +338,7 @@ func refuses(t *testing.T, w *world, a *readingApp, feed, item string) {
 
 // Newsboat reads a whole history, its marks come here, and ours go there.
 func TestNewsboatApp(t *testing.T) {
-	if _, err := exec.LookPath("newsboat"); err != nil {
-		require.NotEqual(t, "required", os.Getenv("FEEDHISTORY_NEWSBOAT"), err)
-		t.Skip(err)
-	}
+	feedtest.Program(t, "FEEDHISTORY_NEWSBOAT", "newsboat")
 	w := newWorld(t, func(s *Server) { s.Token, s.Private = "open sesame", true })
 	_, _, _ = w.do(http.MethodPost, "/token", url.Values{"token": {"open sesame"}, "next": {"/"}})
 	feed := "http://a.example/feed"
