@@ -8,12 +8,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/net/html/charset"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
-	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/ianaindex"
-	"golang.org/x/text/encoding/simplifiedchinese"
-	utf16 "golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/encoding/unicode/utf32"
 )
 
@@ -62,10 +60,6 @@ func decode(data string, contentType string, once bool) (doc string, notes []Not
 		if found.name == utf8Name && !fits(r.good, r.bad) { // the bytes refute the byte order mark
 			found, r, err = choose(data, sources[:])
 		}
-		if c := sources[1].charset; found.ebcdic() && c.ebcdic() && c != found {
-			found = c
-			r, err = found.read(data)
-		}
 	}
 	if err != nil {
 		return "", nil, err
@@ -111,10 +105,10 @@ func afterRoot(data string) int {
 
 // detect returns the charset the first bytes reveal, and the data without a byte order mark
 // (XML 1.0, appendix F).
-func detect(data string) (c charset, rest string) {
+func detect(data string) (d decoder, rest string) {
 	const utf8Mark = "\xEF\xBB\xBF"
 	if strings.HasPrefix(data, utf8Mark) {
-		return charset{name: utf8Name}, strings.TrimLeft(data, utf8Mark) // some software writes several
+		return decoder{name: utf8Name}, strings.TrimLeft(data, utf8Mark) // some software writes several
 	}
 	for _, m := range [...]struct{ mark, name string }{
 		{"\xFF\xFE\x00\x00", "utf-32le"},
@@ -123,56 +117,51 @@ func detect(data string) (c charset, rest string) {
 		{"\xFE\xFF", "utf-16be"},
 	} {
 		if rest, ok := strings.CutPrefix(data, m.mark); ok {
-			return unicodeCharset(m.name), rest
+			return unicodeDecoder(m.name), rest
 		}
 	}
 	if len(data) < 4 {
-		return charset{}, data
-	}
-	if data[:4] == "\x4C\x6F\xA7\x94" { // <?xm
-		return charset{ebcdic, charmap.CodePage037}, data
+		return decoder{}, data
 	}
 	switch [4]bool{data[0] == 0, data[1] == 0, data[2] == 0, data[3] == 0} {
 	case [4]bool{true, true, true, false}:
-		return unicodeCharset("utf-32be"), data
+		return unicodeDecoder("utf-32be"), data
 	case [4]bool{false, true, true, true}:
-		return unicodeCharset("utf-32le"), data
+		return unicodeDecoder("utf-32le"), data
 	case [4]bool{true, false, true, false}, [4]bool{true, false, false, false}:
-		return unicodeCharset("utf-16be"), data
+		return unicodeDecoder("utf-16be"), data
 	case [4]bool{false, true, false, true}, [4]bool{false, true, false, false}:
-		return unicodeCharset("utf-16le"), data
+		return unicodeDecoder("utf-16le"), data
 	}
-	return charset{}, data
+	return decoder{}, data
 }
 
-func unicodeCharset(name string) charset {
+func unicodeDecoder(name string) decoder {
 	switch name {
-	case "utf-16le":
-		return charset{name, utf16.UTF16(utf16.LittleEndian, utf16.IgnoreBOM)}
-	case "utf-16be":
-		return charset{name, utf16.UTF16(utf16.BigEndian, utf16.IgnoreBOM)}
 	case "utf-32le":
-		return charset{name, utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM)}
-	default:
-		return charset{name, utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM)}
+		return decoder{name, utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM)}
+	case "utf-32be":
+		return decoder{name, utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM)}
 	}
+	e, _ := charset.Lookup(name)
+	return decoder{name, e}
 }
 
 // A source names a charset.
 type source struct {
 	name, label string // label is "" if the source names none
-	charset
+	decoder
 }
 
 func (s *source) set(label string) {
 	if s.label = label; label != "" {
-		s.charset = lookup(label)
+		s.decoder = lookup(label)
 	}
 }
 
 // appendNote notes a source that is wrong about a document in the given charset.
 func (s *source) appendNote(notes []Note, found string) []Note {
-	switch name := s.charset.name; {
+	switch name := s.decoder.name; {
 	case s.label == "", name == found, s.wide() && strings.HasPrefix(found, name[:len("utf-16")]):
 		return notes
 	case name == "":
@@ -185,12 +174,12 @@ func (s *source) appendNote(notes []Note, found string) []Note {
 
 // choose finds the charset of a document that begins like ASCII, and reads the document
 // in it.
-func choose(data string, sources []source) (charset, reading, error) {
-	utf8Set := charset{name: utf8Name}
-	named := make([]charset, 0, 3)
+func choose(data string, sources []source) (decoder, reading, error) {
+	utf8Set := decoder{name: utf8Name}
+	named := make([]decoder, 0, 3)
 	for _, s := range sources {
-		if s.charset.name != "" && !s.wide() && !s.ebcdic() {
-			named = append(named, s.charset)
+		if s.decoder.name != "" && !s.wide() {
+			named = append(named, s.decoder)
 		}
 	}
 	named = append(named, utf8Set)
@@ -204,7 +193,7 @@ func choose(data string, sources []source) (charset, reading, error) {
 	if err != nil {
 		return first, r, err
 	}
-	if r.bad > 0 && sources[0].charset.name == "" && isClearlyUTF8(data) {
+	if r.bad > 0 && sources[0].decoder.name == "" && isClearlyUTF8(data) {
 		return utf8Set, readUTF8(data), nil
 	}
 	if fits(r.good, r.bad) {
@@ -249,30 +238,23 @@ func tally(data string) (good, bad int) {
 	return good, bad
 }
 
-// A charset is an encoding and its canonical name, which is "" for none. UTF-8 has no
-// encoding, and neither has UTF-32, which detect decodes itself.
-type charset struct {
+// A decoder reads a charset, and has its name in HTML's list, or "" for none. That of UTF-8
+// has no encoding, and neither has that of UTF-32 by its label: detect finds UTF-32 by its
+// bytes.
+type decoder struct {
 	name     string
 	encoding encoding.Encoding
 }
 
 // The names with a special meaning.
 const (
-	utf8Name    = "utf-8"
-	latin1Name  = "windows-1252" // the actual meaning of ISO-8859-1 and ASCII
-	ebcdic      = "ibm037"
-	ebcdicLatin = "ibm1047"
-	ebcdicEuro  = "ibm01140"
+	utf8Name   = "utf-8"
+	latin1Name = "windows-1252" // the actual meaning of ISO-8859-1 and ASCII
 )
 
 // wide reports whether none of its characters is a byte of ASCII.
-func (c charset) wide() bool {
-	return strings.HasPrefix(c.name, "utf-16") || strings.HasPrefix(c.name, "utf-32")
-}
-
-// ebcdic reports whether its letters are not those of ASCII.
-func (c charset) ebcdic() bool {
-	return c.name == ebcdic || c.name == ebcdicLatin || c.name == ebcdicEuro
+func (d decoder) wide() bool {
+	return strings.HasPrefix(d.name, "utf-16") || strings.HasPrefix(d.name, "utf-32")
 }
 
 // contentCharset returns the charset parameter of a Content-Type.
@@ -316,59 +298,43 @@ func declareUTF8(doc string) string {
 	return doc[:begin] + utf8Name + doc[end:end+1] + room + doc[end+1:]
 }
 
-// lookup returns the charset a label means.
-func lookup(label string) charset {
+// lookup returns the decoder a label means.
+func lookup(label string) decoder {
 	label = strings.ToLower(strings.TrimSpace(label))
 	if strings.HasPrefix(label, "utf-32") {
-		return charset{name: "utf-32"}
+		return decoder{name: "utf-32"}
 	}
-	c, ok := registered(label)
-	if !ok {
-		c, _ = registered(usualLabel(label))
+	d := registered(label)
+	if d.name == "" {
+		d = registered(usualLabel(label))
 	}
-	return c
+	return d
 }
 
-// registered looks a label up in HTML's list, and in IANA's.
-func registered(label string) (c charset, ok bool) {
-	if e, err := htmlindex.Get(label); err == nil {
-		return htmlCharset(e), true
+// registered returns the decoder of a label in HTML's list. IANA has more labels for the
+// same charsets.
+func registered(label string) decoder {
+	e, name := charset.Lookup(label)
+	if e == nil {
+		if iana, err := ianaindex.IANA.Encoding(label); err == nil && iana != nil {
+			label, _ = ianaindex.MIME.Name(iana)
+			e, name = charset.Lookup(label)
+		}
 	}
-	if e, err := ianaindex.IANA.Encoding(label); err == nil && e != nil {
-		return ianaCharset(e), true
-	}
-	return charset{}, false
-}
-
-// htmlCharset returns an encoding with its name in HTML's list.
-func htmlCharset(e encoding.Encoding) charset {
-	switch name, _ := htmlindex.Name(e); name {
+	switch name {
 	case "replacement": // HTML's name for encodings never to be decoded
-		return charset{}
+		return decoder{}
 	case utf8Name:
-		return charset{name: name}
+		return decoder{name: name}
 	case "gbk": // HTML decodes it as its superset
-		return charset{name, simplifiedchinese.GB18030}
-	default:
-		return charset{name, e}
+		e, _ = charset.Lookup("gb18030")
 	}
-}
-
-// ianaCharset returns an encoding with HTML's name, or else IANA's.
-func ianaCharset(e encoding.Encoding) charset {
-	name, err := ianaindex.MIME.Name(e)
-	if err != nil {
-		return charset{}
-	}
-	if e, err := htmlindex.Get(name); err == nil {
-		return htmlCharset(e)
-	}
-	return charset{strings.ToLower(name), e}
+	return decoder{name, e}
 }
 
 // usualLabels are labels of other lists, without hyphens.
 var usualLabels = map[string]string{
-	"cp858": "ibm00858", "cp874": "windows-874", "cp1140": ebcdicEuro, "ibm1140": ebcdicEuro,
+	"cp874": "windows-874", "dos866": "ibm866",
 	"cp932": "shift_jis", "eucjp": "euc-jp", "eucjpms": "euc-jp", "euckr": "euc-kr", "cp936": "gbk", "cp949": "euc-kr", "cp950": "big5", "big5hkscs": "big5",
 	"cp65001": utf8Name, "utf8mb3": utf8Name, "utf8mb4": utf8Name,
 	"maccyrillic": "x-mac-cyrillic", "cp10007": "x-mac-cyrillic", "macroman": "macintosh", "cp10000": "macintosh",
@@ -387,7 +353,7 @@ func usualLabel(label string) string {
 	}
 	for _, family := range [...]struct{ prefix, usual string }{
 		{"windows125", "windows-125"}, {"win125", "windows-125"}, {"cp125", "windows-125"},
-		{"cp", "ibm"}, {"dos", "ibm"}, {"iso8859", "iso-8859-"}, {"koi8", "koi8-"},
+		{"iso8859", "iso-8859-"}, {"koi8", "koi8-"},
 	} {
 		if number, ok := strings.CutPrefix(bare, family.prefix); ok {
 			return family.usual + number
@@ -429,12 +395,12 @@ func (r *reading) cleanse() {
 }
 
 // appendNotes notes the faults of the document.
-func (r *reading) appendNotes(notes []Note, charset string) []Note {
+func (r *reading) appendNotes(notes []Note, name string) []Note {
 	what := ""
 	switch n := r.bad + r.never; {
 	case n == 0:
 		return notes
-	case charset == utf8Name && r.never == 0:
+	case name == utf8Name && r.never == 0:
 		what = fmt.Sprintf("%d bytes are not UTF-8, and read as windows-1252", n)
 	default:
 		what = fmt.Sprintf("%d invalid bytes or characters", n)
@@ -443,25 +409,44 @@ func (r *reading) appendNotes(notes []Note, charset string) []Note {
 }
 
 // read reads a document.
-func (c charset) read(data string) (r reading, err error) {
-	if c.encoding == nil {
+func (d decoder) read(data string) (r reading, err error) {
+	if d.encoding == nil {
 		return readUTF8(data), nil
 	}
-	if bytes, ok := c.encoding.(*charmap.Charmap); ok {
-		return readBytes(bytes, data), nil
-	}
-	if r.doc, err = c.encoding.NewDecoder().String(data); err != nil {
-		return r, fmt.Errorf("decoding %s: %w", c.name, err)
+	if r.doc, err = d.encoding.NewDecoder().String(data); err != nil {
+		return r, fmt.Errorf("decoding %s: %w", d.name, err)
 	}
 	r.doc = strings.TrimLeft(r.doc, "\uFEFF")
 	if r.bad = strings.Count(r.doc, "\uFFFD"); r.bad > 0 {
 		r.at = strings.Index(r.doc, "\uFFFD")
 		good, _ := tally(r.doc)
 		r.good = good - r.bad
+		r.doc = keepControls(r.doc, data)
 	}
 	r.cleanse()
 	return r, nil
 }
+
+// keepControls restores the bytes 80 to 9F that a charset of single bytes has no character
+// for. They are the control characters with that number, as in HTML.
+func keepControls(doc, data string) string {
+	if utf8.RuneCountInString(doc) != len(data) {
+		return doc
+	}
+	var b strings.Builder
+	b.Grow(len(doc))
+	i := 0
+	for _, c := range doc {
+		if c == utf8.RuneError && isControl(data[i]) {
+			c = rune(data[i])
+		}
+		b.WriteRune(c)
+		i++
+	}
+	return b.String()
+}
+
+func isControl(b byte) bool { return 0x80 <= b && b <= 0x9F }
 
 // readUTF8 reads UTF-8, and other bytes as windows-1252.
 func readUTF8(data string) (r reading) {
@@ -479,7 +464,7 @@ func readUTF8(data string) (r reading) {
 		c, n := utf8.DecodeRuneInString(data[i:])
 		if c == utf8.RuneError && n == 1 {
 			r.spoil(b.Len())
-			c = byteRune(charmap.Windows1252, data[i])
+			c = latin1Rune(data[i])
 		} else if n > 1 {
 			r.good++
 		}
@@ -487,9 +472,8 @@ func readUTF8(data string) (r reading) {
 		i += n
 	}
 	if r.bad > r.good { // the bytes look like UTF-8 by accident
-		whole := readBytes(charmap.Windows1252, data)
-		whole.good, whole.bad, whole.at = r.good, r.bad, firstBeyondASCII(data)
-		return whole
+		r.doc, r.at = readLatin1(data), firstBeyondASCII(data)
+		return r
 	}
 	r.doc = b.String()
 	r.cleanse()
@@ -518,33 +502,22 @@ func firstBeyondASCII(data string) int {
 	return strings.IndexFunc(data, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-// readBytes reads a charset in which each byte is a character.
-func readBytes(charset *charmap.Charmap, data string) (r reading) {
+func readLatin1(data string) string {
 	var b strings.Builder
 	b.Grow(len(data) + len(data)/16)
 	for i := range len(data) {
-		c := charset.DecodeByte(data[i])
-		switch {
-		case c == utf8.RuneError:
-			r.spoil(b.Len())
-			c = byteRune(charset, data[i])
-		case c >= utf8.RuneSelf:
-			r.good++
-		}
-		b.WriteRune(c)
+		b.WriteRune(latin1Rune(data[i]))
 	}
-	r.doc = b.String()
-	return r
+	return b.String()
 }
 
-// byteRune returns the character of a byte. Those of the bytes 80 to 9F without a character
-// are the control characters with that number, as in HTML.
-func byteRune(charset *charmap.Charmap, b byte) rune {
-	r := charset.DecodeByte(b)
-	if r == utf8.RuneError && 0x80 <= b && b <= 0x9F {
-		return rune(b)
+// latin1Rune returns the character of a byte in windows-1252. Its five bytes without a
+// character are the control characters with that number, as in HTML.
+func latin1Rune(b byte) rune {
+	if c := charmap.Windows1252.DecodeByte(b); c != utf8.RuneError {
+		return c
 	}
-	return r
+	return rune(b)
 }
 
 // UTF-8 that was taken for windows-1252 or ISO-8859-1 and encoded as UTF-8 again: "Ã©" for "é".

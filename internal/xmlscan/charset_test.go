@@ -119,15 +119,14 @@ func TestDecode(t *testing.T) {
 		{"Latin 1 declared, and here and there UTF-8", declare("iso-8859-1", "<a>\xC9\xBB \xE9\xE9</a>"), "", declare("iso-8859-1", "<a>É» éé</a>"), nil},
 		{"Latin 1 declared, a byte it does not have", declare("iso-8859-1", "<a>\xE9\x81</a>"), "", declare("iso-8859-1", "<a>é\u0081</a>"), []string{"invalid-bytes"}},
 
-		{"IBM850", encode(t, charmap.CodePage850, declare("IBM850", "<a>é Ñ ¾</a>")), "", declare("IBM850", "<a>é Ñ ¾</a>"), nil},
-		{"cp437", encode(t, charmap.CodePage437, declare("cp437", "<a>é Ñ ½</a>")), "", declare("cp437", "<a>é Ñ ½</a>"), nil},
+		{"Latin 2 declared, and bytes it does not have", declare("iso-8859-2", "<a>\xB1\x84\x85</a>"), "", declare("iso-8859-2", "<a>ą\u0084\u0085</a>"), []string{"invalid-bytes"}},
+		{"Greek declared, a byte no charset has there", declare("iso-8859-7", "<a>\xE1\xD2</a>"), "", declare("iso-8859-7", "<a>α\uFFFD</a>"), []string{"invalid-bytes"}},
+
+		{"IBM866", encode(t, charmap.CodePage866, declare("cp866", "<a>Новости</a>")), "", declare("cp866", "<a>Новости</a>"), nil},
+		{"a DOS code page", encode(t, charmap.CodePage850, declare("IBM850", "<a>é</a>")), "", declare("IBM850", "<a>‚</a>"), []string{"unknown-charset", "invalid-bytes"}},
 		{"MacCyrillic", encode(t, charmap.MacintoshCyrillic, declare("MacCyrillic", "<a>Новости</a>")), "", declare("MacCyrillic", "<a>Новости</a>"), nil},
 		{"GBK with characters of GB18030", encode(t, simplifiedchinese.GB18030, declare("gb2312", "<a>é 日 😀</a>")), "", declare("gb2312", "<a>é 日 😀</a>"), nil},
 		{"ISO-2022-JP", encode(t, japanese.ISO2022JP, declare("iso-2022-jp", "<a>日本</a>")), "", declare("iso-2022-jp", "<a>日本</a>"), nil},
-		{"EBCDIC", encode(t, charmap.CodePage037, declare("ebcdic-cp-us", "<a>é[</a>")), "", declare("ebcdic-cp-us", "<a>é[</a>"), nil},
-		{"EBCDIC of 1047", encode(t, charmap.CodePage1047, declare("IBM1047", "<a>é[</a>")), "", declare("IBM1047", "<a>é[</a>"), nil},
-		{"EBCDIC, nothing said", encode(t, charmap.CodePage037, "<?xml version='1.0'?><a>é</a>"), "", "<?xml version='1.0'?><a>é</a>", nil},
-		{"EBCDIC declared only", declare("ibm037", plain), "text/xml; charset=ibm1047", declare("ibm037", plain), []string{"charset-mismatch", "charset-mismatch"}},
 		{"not characters", "<a>\uFFFE\uFFFF\uFFFD</a>", "", "<a>\uFFFD\uFFFD\uFFFD</a>", []string{"invalid-bytes"}},
 		{"odd UTF-16", encode(t, utf16le, "<a/>") + "x", "", "<a/>\uFFFD", []string{"invalid-bytes"}},
 		{"half a surrogate pair", "\xFF\xFE<\x00\x00\xD8>\x00", "", "<\uFFFD>", []string{"invalid-bytes"}},
@@ -175,9 +174,8 @@ func TestDecodeKeepsApart(t *testing.T) {
 	}
 }
 
-// Every charset of x/text can be declared, in the usual spellings.
+// Every charset of HTML can be declared, in the usual spellings.
 func TestLookup(t *testing.T) {
-	found := map[encoding.Encoding]bool{}
 	for want, labels := range map[string]string{
 		"utf-8":          "UTF-8 utf8 utf_8 unicode-1-1-utf-8 utf8mb4 cp65001",
 		"windows-1252":   "iso-8859-1 ISO_8859-1:1987 iso8859_1 latin1 latin-1 l1 us-ascii ascii cp1252 cp-1252 win1252 windows_1252 ANSI_X3.4-1968 iso-ir-100 csASCII iso646-us",
@@ -207,19 +205,7 @@ func TestLookup(t *testing.T) {
 		"koi8-u":         "koi8u koi8-ru",
 		"macintosh":      "mac x-mac-roman MacRoman",
 		"x-mac-cyrillic": "maccyrillic mac-cyrillic x-mac-ukrainian",
-		"ibm037":         "cp037 ebcdic-cp-us",
-		"ibm437":         "cp437 437 IBM437 cp-437",
-		"ibm850":         "cp850 850 IBM-850 dos-850",
-		"ibm852":         "cp852",
-		"ibm855":         "cp855",
-		"ibm00858":       "cp858 IBM00858",
-		"ibm860":         "cp860",
-		"ibm862":         "cp862",
-		"ibm863":         "cp863",
-		"ibm865":         "cp865",
-		"ibm866":         "cp866 866",
-		"ibm1047":        "IBM1047 cp1047",
-		"ibm01140":       "cp1140 IBM01140 ccsid01140",
+		"ibm866":         "cp866 866 csIBM866 IBM-866 dos-866",
 		"x-user-defined": "x-user-defined",
 		"gbk":            "gb2312 GBK cp936 gb_2312-80 chinese",
 		"gb18030":        "GB18030",
@@ -231,19 +217,10 @@ func TestLookup(t *testing.T) {
 		"utf-16le":       "utf-16 ucs-2 unicode",
 		"utf-16be":       "utf-16be",
 		"utf-32":         "UTF-32LE",
-		"":               "x y none iso-2022-kr hz-gb-2312 utf-7 cp9999 iso-8859-99 windows-125 win125 --- " + strings.Repeat("x", 200),
+		"":               "x y none iso-2022-kr hz-gb-2312 utf-7 replacement cp437 IBM850 dos-850 ibm037 ebcdic-cp-us cp9999 iso-8859-99 windows-125 win125 --- " + strings.Repeat("x", 200),
 	} {
 		for label := range strings.FieldsSeq(labels) {
-			c := lookup(label)
-			require.Equal(t, want, c.name, label)
-			if b, ok := c.encoding.(*charmap.Charmap); ok {
-				found[b] = true
-			}
-		}
-	}
-	for _, e := range charmap.All {
-		if b, ok := e.(*charmap.Charmap); ok && b != charmap.ISO8859_1 && b != charmap.ISO8859_9 { // parts of Windows'
-			require.True(t, found[e], e)
+			require.Equal(t, want, lookup(label).name, label)
 		}
 	}
 }
@@ -266,7 +243,6 @@ func FuzzDecode(f *testing.F) {
 	f.Add("<\x1b$B", "; charset=iso-2022-jp")
 	f.Add("<?xml encoding='gbk", "")
 	f.Add("  <?xml encoding='a'", "")
-	f.Add("\x4C\x6F\xA7\x94", "")
 	f.Add("<?xml encoding='windows-1251'?>\xCD\xEE\xE2", "text/xml; charset=utf-8")
 	f.Add("<?xml encoding='iso-8859-1'?>\xC3\xA9\x81", "")
 	f.Add("<?xml encoding='gb2312'?>\x81\x30\x81\x30\x80", "text/xml; charset=euc-kr")
@@ -302,7 +278,7 @@ func TestWellDeclared(t *testing.T) {
 func twice(text string) string {
 	var b strings.Builder
 	for i := range len(text) {
-		b.WriteRune(byteRune(charmap.Windows1252, text[i]))
+		b.WriteRune(latin1Rune(text[i]))
 	}
 	return b.String()
 }
