@@ -53,10 +53,10 @@ func (p Parser) parseJSON(data, base string) (*Document, error) {
 	if !p.Strict {
 		text, twice = xmlscan.EncodedOnce(text)
 	}
-	r := p.readJSON(text, base, &jsonfeed.Mended{Text: text})
+	r := p.readJSON(text, base, &jsonfeed.Escaped{Text: text})
 	if !p.Strict && is[*jsonfeed.SyntaxError](r.values.Err()) {
-		if mended := jsonfeed.Mend(text); len(mended.Notes) > 0 {
-			r = p.readJSON(text, base, mended)
+		if escaped := jsonfeed.Escape(text); escaped != nil {
+			r = p.readJSON(text, base, escaped)
 		}
 	}
 	if !isJSONFeed(r.doc.version) && isCollection(r.kind) && r.values.Err() == nil {
@@ -79,26 +79,29 @@ func (p Parser) parseJSON(data, base string) (*Document, error) {
 
 func isJSONFeed(version string) bool { return strings.Contains(version, "jsonfeed.org/version/") }
 
+// maxControlNotes is the maximum number of notes on control characters.
+const maxControlNotes = 100
+
 // A jsonReader reads a JSON Feed.
 type jsonReader struct {
 	reading
-	head   headReader
-	list   entryList
-	values *jsonfeed.Reader
-	mended *jsonfeed.Mended // the text of values
-	item   jsonfeed.Item    // memory for the next item
-	items  string           // the member with the items; "" if there is none
-	kind   string           // the type of an object of ActivityStreams; "" if it is none
+	head    headReader
+	list    entryList
+	values  *jsonfeed.Reader
+	escaped *jsonfeed.Escaped // the text of values
+	item    jsonfeed.Item     // memory for the next item
+	items   string            // the member with the items; "" if there is none
+	kind    string            // the type of an object of ActivityStreams; "" if it is none
 }
 
-// readJSON reads a text, which may be mended.
-func (p Parser) readJSON(text, base string, mended *jsonfeed.Mended) *jsonReader {
-	r := &jsonReader{reading: p.newReading(text, base), mended: mended}
+// readJSON reads a text, whose control characters may be escaped.
+func (p Parser) readJSON(text, base string, escaped *jsonfeed.Escaped) *jsonReader {
+	r := &jsonReader{reading: p.newReading(text, base), escaped: escaped}
 	r.doc.Format = JSONFeed
 	r.head.in, r.list.in = &r.reading, &r.reading
-	r.values = jsonfeed.New(mended.Text, func(message string, offset int) { r.note("json-type", message, mended.Original(offset)) })
-	for _, n := range mended.Notes {
-		r.note("json-syntax", n.Message, n.Offset)
+	r.values = jsonfeed.New(escaped.Text, func(message string, offset int) { r.note("json-type", message, escaped.Original(offset)) })
+	for _, at := range escaped.Escapes[:min(len(escaped.Escapes), maxControlNotes)] {
+		r.note("json-syntax", "a string has a raw control character", escaped.Original(at))
 	}
 	var rest jsonfeed.Rest
 	for name := range r.values.Members() {
@@ -106,7 +109,7 @@ func (p Parser) readJSON(text, base string, mended *jsonfeed.Mended) *jsonReader
 		if r.member(name); r.err != nil {
 			return r
 		}
-		value := strings.TrimLeft(mended.Text[at:r.values.Offset()], ": \t\r\n")
+		value := strings.TrimLeft(escaped.Text[at:r.values.Offset()], ": \t\r\n")
 		if name != r.items && !feedxml.IsExpressed(name, false) && r.head.fits(len(value), r.offset()) {
 			rest.Add(name, value)
 		}
@@ -124,7 +127,7 @@ func (p Parser) readJSON(text, base string, mended *jsonfeed.Mended) *jsonReader
 }
 
 // offset returns the place of the last value.
-func (r *jsonReader) offset() int { return r.mended.Original(r.values.Offset()) }
+func (r *jsonReader) offset() int { return r.escaped.Original(r.values.Offset()) }
 
 // member reads a member of the top-level object, so reading stops at a limit before it
 // reads more.
@@ -182,7 +185,7 @@ func (r *jsonReader) withoutItems() {
 func (r *jsonReader) jsonError(err error) *ParseError {
 	e := &ParseError{URL: r.doc.URL, Reason: ReasonMalformed, Clause: clauseJSON, Err: err}
 	if syntax, ok := errors.AsType[*jsonfeed.SyntaxError](err); ok {
-		e.Offset, e.Err = r.mended.Original(syntax.Offset), syntax.Err
+		e.Offset, e.Err = r.escaped.Original(syntax.Offset), syntax.Err
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		e.Reason, e.Err = ReasonTruncated, errors.New("the document ends before its JSON does")
@@ -246,7 +249,7 @@ func (r *jsonReader) readItems() {
 
 // entry reads the current item as an entry.
 func (r *jsonReader) entry(raw string, sc *xmlscan.Scope) {
-	item, offset := &r.item, r.mended.Original(r.values.Offset()-len(raw))
+	item, offset := &r.item, r.escaped.Original(r.values.Offset()-len(raw))
 	e := r.list.add(sc)
 	e.raw, e.ID, e.texts = raw, item.ID, jsonPlaces(item.Places)
 	e.Published, e.Updated = r.parseTime(item.Published, offset), r.parseTime(item.Modified, offset)
