@@ -40,7 +40,7 @@ const (
 //	Walk        the same, document by document
 //	Get         one document
 //	Poll        one document, if it has changed
-//	Discover    the feeds of a web page, or of an account of the fediverse
+//	Discover    the feeds of a web page
 //	HTTPClient  anything else, by the same rules
 //
 // # Rules
@@ -206,22 +206,15 @@ func (c *Client) setUp() {
 // section as soon as it has arrived, before the rest of the document.
 func (c *Client) load(ctx context.Context, r chain.Request, known Known, head func(*Document)) *fetchResult {
 	resp, err := c.do(ctx, fetch.Request{
-		URL: iri.ForRequest(r.URL), Accept: acceptFor(r.URL),
+		URL: iri.ForRequest(r.URL), Accept: accept,
 		ETag: known.ETag, LastModified: known.LastModified, Validated: known.URL,
 		Once: r.Guess, Again: r.Again, IsDoubtful: r.IsDoubtful,
 	})
 	if err != nil {
-		if isOutbox(r.URL) {
-			err = withSigned(err)
-		}
 		return &fetchResult{url: r.URL, err: err}
 	}
 	defer resp.Body.Close()
-	l := c.read(resp, r.URL, known, head)
-	if e, ok := l.err.(*ParseError); ok && e.actor != "" {
-		l.err = c.lookUp(ctx, e)
-	}
-	return l
+	return c.read(resp, r.URL, known, head)
 }
 
 // read reads the document from a response for url.
@@ -327,7 +320,7 @@ func (c *Client) do(ctx context.Context, req fetch.Request) (*fetch.Response, er
 }
 
 // notFeed adds to the error of a document other than a feed the feeds the document names, if
-// it is a web page or about an account. It returns other errors unchanged.
+// it is a web page. It returns other errors unchanged.
 func notFeed(err error, text, base string, header http.Header) error {
 	parse, ok := errors.AsType[*ParseError](err)
 	if !ok {
@@ -341,9 +334,8 @@ func notFeed(err error, text, base string, header http.Header) error {
 	if parse.Reason != ReasonNotFeed {
 		return err
 	}
-	contentType := header.Get("Content-Type")
 	if page {
-		for _, l := range markup.FeedLinks(text, base, contentType, fetch.MaxURL) {
+		for _, l := range markup.FeedLinks(text, base, header.Get("Content-Type"), fetch.MaxURL) {
 			rel := relAlternate
 			if markup.IsOfComments(l.Title, l.Href) {
 				rel = relReplies
@@ -351,7 +343,6 @@ func notFeed(err error, text, base string, header http.Header) error {
 			parse.Feeds = append(parse.Feeds, Link{Rel: rel, Href: l.Href, Type: l.Type, Title: l.Title, HrefLang: l.HrefLang})
 		}
 	}
-	parse.readAccount(text, contentType, fetch.MaxURL)
 	return parse
 }
 

@@ -363,12 +363,7 @@ type ParseError struct {
 	// comes first: a feed in several formats counts once, in Atom if possible, and feeds of
 	// comments come last. Only the first 1 MiB of the page and 64 links count, and only links
 	// no longer than 8 KiB. They have not been requested. See [Client.Discover].
-	//
-	// An account's feed is its outbox. A Client makes one more request to find it, for a
-	// WebFinger answer, or for a page naming an account but no feed.
 	Feeds Links
-
-	actor string // the URL of the account's description, which may name its outbox; "" if there is none
 }
 
 // Error returns the place, the reason and the details.

@@ -34,9 +34,8 @@
 // without keeping any entries.
 //
 // [Parse] reads one document: Atom 1.0 and 0.3, RSS 2.0, 0.9x and 1.0, and JSON Feed,
-// in any charset; and an outbox of ActivityPub, as an Atom feed in pages. Feeds are often
-// broken, so Parse repairs unclosed or mismatched tags; a [Note] records each leniency with
-// its line.
+// in any charset. Feeds are often broken, so Parse repairs unclosed or mismatched tags; a
+// [Note] records each leniency with its line.
 //
 // [Entry.Title], [Entry.Summary] and [Entry.Content] return text with its type, and
 // [Entry.XML] the entry as it was published. Package compose has everything else an entry
@@ -197,8 +196,7 @@ type Document struct {
 
 // Text returns the document decoded to UTF-8, with the entities it declares itself
 // expanded; the places in its Notes refer to this text. Its XML declaration names no
-// other charset. For an outbox of ActivityPub, it is the Atom document it is read as. It is
-// "" for the heads of Entry.Source and History.Head.
+// other charset. It is "" for the heads of Entry.Source and History.Head.
 func (d *Document) Text() string { return d.text }
 
 // Kind returns the kind of feed the document declares. See Combines.

@@ -59,9 +59,6 @@ func (p Parser) parseJSON(data, base string) (*Document, error) {
 			r = p.readJSON(text, base, escaped)
 		}
 	}
-	if !isJSONFeed(r.doc.version) && isCollection(r.kind) && r.values.Err() == nil {
-		return p.parseActivities(text, base)
-	}
 	r.addNotes(twice)
 	if !clean {
 		r.note("invalid-bytes", "JSON is always UTF-8 (RFC 8259 §8.1), but this document is not", 0)
@@ -91,7 +88,6 @@ type jsonReader struct {
 	escaped *jsonfeed.Escaped // the text of values
 	item    jsonfeed.Item     // memory for the next item
 	items   string            // the member with the items; "" if there is none
-	kind    string            // the type of an object of ActivityStreams; "" if it is none
 }
 
 // readJSON reads a text, whose control characters may be escaped.
@@ -135,8 +131,6 @@ func (r *jsonReader) member(name string) {
 	switch name {
 	case "version":
 		r.doc.version = r.values.Text()
-	case "type":
-		r.kind, _ = r.values.URL()
 	case "title":
 		r.doc.Title = r.headText()
 	case "description":

@@ -185,14 +185,14 @@ type Backfill struct {
 	Methods []Method
 }
 
-// Methods returns the methods tried by default: WordPress, Blogger and all known
-// platforms.
+// Methods returns the methods tried by default: WordPress, Blogger, all known platforms,
+// and ActivityPub.
 func Methods() []Method {
 	methods := []Method{WordPress{}, Blogger{}}
 	for _, p := range platforms {
 		methods = append(methods, p)
 	}
-	return methods
+	return append(methods, ActivityPub{})
 }
 
 func (b *Backfill) methods() []Method {

@@ -25,7 +25,7 @@ var platforms = []platform{
 		Label: "drupal", Entry: regexp.MustCompile(`^[0-9]+ at https?://`), Page: "?page={n}", First: 0, End: atEmpty,
 		Only: "views with a full pager; the front page's rss.xml has none",
 	},
-	{Label: "mastodon", Generator: "Mastodon", Page: "?limit=200", End: atOnce, Only: "accounts with more than 20 posts, and up to 200; the account itself, as @name@host, has all"},
+	{Label: "mastodon", Generator: "Mastodon", Page: "?limit=200", End: atOnce, Only: "accounts with more than 20 posts, and up to 200"},
 	{Label: "github", Entry: regexp.MustCompile(`^tag:github\.com,2008:Repository/[0-9]+/(.+)$`), Page: "?after={last}", End: atEmpty},
 	{Label: "soundcloud", Entry: regexp.MustCompile(`^tag:soundcloud,2010:tracks/([0-9]+)$`), Page: "?before={last}", End: atEmpty},
 	{

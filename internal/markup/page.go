@@ -32,20 +32,11 @@ const (
 // It reads the first 1 MiB of the page, and returns at most 64 links, none of them
 // longer than longest.
 func FeedLinks(page, address, contentType string, longest int) []FeedLink {
-	return bestFirst(links(page, address, contentType, longest, isFeedLink))
+	return bestFirst(links(page, address, contentType, longest))
 }
 
-// ActorLink returns the first link of a page to its ActivityPub actor or post, by the rules
-// of FeedLinks; "" if there is none.
-func ActorLink(page, address, contentType string, longest int) string {
-	for _, link := range links(page, address, contentType, longest, isActorLink) {
-		return link.Href
-	}
-	return ""
-}
-
-// links returns the wanted links of a page.
-func links(page, address, contentType string, longest int, wants func(FeedLink) bool) []FeedLink {
+// links returns the links of a page to feeds.
+func links(page, address, contentType string, longest int) []FeedLink {
 	base, err := url.Parse(address)
 	if err != nil {
 		return nil
@@ -54,7 +45,7 @@ func links(page, address, contentType string, longest int, wants func(FeedLink) 
 	if err != nil {
 		return nil // the page is empty
 	}
-	found, ref := scanPage(io.LimitReader(text, 3*mostPage), wants)
+	found, ref := scanPage(io.LimitReader(text, 3*mostPage))
 	if u, err := base.Parse(ref); err == nil && isWeb(u) {
 		base = u
 	}
@@ -79,8 +70,8 @@ func links(page, address, contentType string, longest int, wants func(FeedLink) 
 
 func isWeb(u *url.URL) bool { return (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" }
 
-// scanPage returns the wanted links of a page, as written, and its first base.
-func scanPage(page io.Reader, wants func(FeedLink) bool) (links []FeedLink, base string) {
+// scanPage returns the links of a page to feeds, as written, and its first base.
+func scanPage(page io.Reader) (links []FeedLink, base string) {
 	z := html.NewTokenizer(page)
 	z.SetMaxBuf(mostPage)
 	for {
@@ -96,7 +87,7 @@ func scanPage(page io.Reader, wants func(FeedLink) bool) (links []FeedLink, base
 			continue
 		} else if link := linkOf(z); name == "base" && base == "" {
 			base = link.Href
-		} else if name == "link" && wants(link) {
+		} else if name == "link" && isFeedLink(link) {
 			links = append(links, link)
 		}
 	}
@@ -147,10 +138,6 @@ func isFeedLink(link FeedLink) bool {
 		return false
 	}
 	return slices.ContainsFunc(strings.Fields(link.rel), func(rel string) bool { return rel == "alternate" || rel == "feed" })
-}
-
-func isActorLink(link FeedLink) bool {
-	return link.Href != "" && link.Type == "application/activity+json" && slices.Contains(strings.Fields(link.rel), "alternate")
 }
 
 // bestFirst returns one link for each feed, in the preferred one of its formats. Feeds

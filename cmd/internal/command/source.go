@@ -379,13 +379,9 @@ func (w *World) TellFeeds(page string, feeds feedhistory.Links) {
 	}
 }
 
-// FeedOfPage says which feed belongs to a page, or to an account.
+// FeedOfPage says which feed belongs to a page.
 func FeedOfPage(page string, feed feedhistory.Link) string {
-	what := "a web page"
-	if feed.Type == "application/activity+json" {
-		what = "an account"
-	}
-	return terminal.PageName(page) + ": " + what + "; its feed is " + feed.Href
+	return terminal.WithoutUser(page) + ": a web page; its feed is " + feed.Href
 }
 
 // OtherFeed names another feed of a page.

@@ -166,8 +166,6 @@ func isTooLarge(err error) bool {
 
 func statusRemedy(e *feedhistory.FetchError) string {
 	switch {
-	case errors.Is(e, feedhistory.ErrSigned):
-		return "ask the account's owner for a feed, or give the RSS feed of its page if it has one"
 	case e.Gone:
 		return "the publisher has withdrawn the feed for good"
 	case e.Status == http.StatusNotFound:

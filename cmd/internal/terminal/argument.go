@@ -79,12 +79,12 @@ func IsWeb(address string) bool {
 
 // WebAddress returns the URL people mean by example.org/feed or feed://example.org/; it
 // returns other text unchanged. If there is no scheme, it is https, or http for this
-// machine itself. For an account, such as @ada@example.org, it is where WebFinger (RFC 7033)
-// tells the account's address.
+// machine itself. For an account of the fediverse, such as @ada@example.org, it is the
+// account's page, which names its feed.
 func WebAddress(arg string) string {
 	address := strings.TrimSpace(arg)
 	if name, host, ok := account(address); ok {
-		return WebAddress(host + webFinger + name + "@" + host)
+		return WebAddress(host + "/@" + name)
 	}
 	isFeed := isFeedScheme(address)
 	if isFeed {
@@ -105,9 +105,6 @@ func WebAddress(arg string) string {
 	return arg
 }
 
-// webFinger is the path of a query for an account.
-const webFinger = "/.well-known/webfinger?resource=acct:"
-
 // account returns the name and the host of an account, as in @ada@example.org or
 // acct:ada@example.org.
 func account(text string) (name, host string, ok bool) {
@@ -124,15 +121,6 @@ func account(text string) (name, host string, ok bool) {
 func IsAccount(text string) bool {
 	_, _, ok := account(strings.TrimSpace(text))
 	return ok
-}
-
-// PageName returns the name of a page for messages: that of an account, if the page is where
-// WebFinger tells its address.
-func PageName(address string) string {
-	if _, account, ok := strings.Cut(address, webFinger); ok {
-		return "@" + account
-	}
-	return WithoutUser(address)
 }
 
 func isFeedScheme(address string) bool {

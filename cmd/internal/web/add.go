@@ -431,8 +431,6 @@ func explain(err error) string {
 	failed = cmp.Or(failed, &feedhistory.FetchError{})
 	_, parsed := errors.AsType[*feedhistory.ParseError](err)
 	switch {
-	case errors.Is(err, feedhistory.ErrSigned):
-		return "The account cannot be read: " + feedhistory.ErrSigned.Error() + "."
 	case failed.Status == http.StatusUnauthorized || failed.Status == http.StatusForbidden:
 		return needsLogin
 	case errors.Is(failed, fs.ErrNotExist):
