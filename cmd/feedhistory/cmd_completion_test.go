@@ -37,7 +37,7 @@ var completed = []struct {
 	{"feedhistory conformance ", []string{"serve", "run", "page", "publisher"}, []string{"fetch"}},
 	{"feedhistory conformance run --para", []string{"--parallel"}, []string{"--quiet"}},
 	{"feedhistory completion ", []string{"bash", "zsh", "fish"}, nil},
-	{"feedhistory import --from g", []string{"greader", "google-reader", "git"}, []string{"newsboat"}},
+	{"feedhistory import --from g", []string{"git"}, []string{"newsboat"}},
 	{"feedhistory list --db=feeds.db ", []string{"go.example/feed.atom", "xkcd.example/atom.xml", "secret.example/rss"}, []string{"token", "https", "feed.one.atom"}},
 	{"feedhistory rm --db feeds.db x", []string{"xkcd.example/atom.xml"}, []string{"go.example"}},
 	{"feedhistory erase --db feeds.db --feed g", []string{"go.example/feed.atom"}, []string{"xkcd"}},

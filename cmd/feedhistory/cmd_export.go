@@ -34,8 +34,8 @@ type exportCommand struct {
 
 	terminal.Period `set:"choice=Only entries"`
 
-	Status  string `default:"" enum:",read,unread" placeholder:"STATUS" help:"With greader and nextcloud: mark all entries as read or unread (default: as they are marked in the mirror)."`
-	Starred bool   `help:"With greader and nextcloud: star all entries, not only the starred ones."`
+	Status  string `default:"" enum:",read,unread" placeholder:"STATUS" help:"With greader and nextcloud: mark the entries as read or unread (default: unread)."`
+	Starred bool   `help:"With greader and nextcloud: star the entries."`
 	Deleted bool   `help:"With jsonl and csv: also write a deletion for each entry no longer part of its feed."`
 }
 

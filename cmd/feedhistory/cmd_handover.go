@@ -32,7 +32,7 @@ type handoverCommand struct {
 
 	Through string `placeholder:"URL" help:"The base of a history server with the same feeds, which the reader can reach. The reader reads the history there, and keeps its enclosures; the subscription's address is put back afterwards."`
 	FeedID  int64  `name:"feed-id" least:"0" placeholder:"N" help:"The reader's number for the feed, if the reader has the feed under another address."`
-	Status  string `default:"read" enum:"read,unread,marked" placeholder:"STATUS" help:"Mark the entries as read (the default), as unread, or as they are marked in the mirror: read, starred, and with labels as tags."`
+	Status  string `default:"read" enum:"read,unread" placeholder:"STATUS" help:"Mark the entries as read (the default) or unread."`
 	Starred bool   `help:"Star the entries: Miniflux never deletes starred ones."`
 	Gone    bool   `help:"Hand over every entry, because the feed no longer answers."`
 	DryRun  bool   `help:"Print the entries to be handed over, and change nothing."`

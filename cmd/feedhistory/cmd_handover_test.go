@@ -17,8 +17,8 @@ import (
 //	reader subscribe URL       subscribes its user to a feed
 //	reader poll ID URL TITLE   adds an entry to the first feed, as a poll would
 //	reader delete URL          deletes an entry
-//	reader fail N STATUS       makes imports fail, from the N-th from now on
-//	reader heal                makes imports succeed again
+//	reader fail N STATUS [METHOD]  makes requests fail, from the N-th from now on: imports, or those with a method
+//	reader heal                makes them succeed again
 //	reader shows               writes its entries into the file "shown", with a * if they are starred, and their tags
 func reader(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
@@ -44,12 +44,15 @@ func reader(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		status, err := strconv.Atoi(args[2])
 		ts.Check(err)
-		n := 0
+		n, method := 0, http.MethodPost
+		if len(args) > 3 {
+			method = args[3]
+		}
 		m.Break(func(_ int, r *http.Request) *readertest.Fault {
-			if r.Method == http.MethodPost {
+			if r.Method == method {
 				n++
 			}
-			if r.Method != http.MethodPost || n < first {
+			if r.Method != method || n < first {
 				return nil
 			}
 			return &readertest.Fault{Status: status, Message: "as the script wants it"}

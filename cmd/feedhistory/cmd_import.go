@@ -42,15 +42,14 @@ func (c *importCommand) Help() string {
 		"With it, you can move a mirror from one database to another, such as from SQLite to PostgreSQL and back.\n\n" +
 		"Import skips a feed that the database already has in the same state. So after an error or an interrupt, " +
 		"run the same import again: it continues with the feed it had reached.\n\n" +
-		"With --from, import adds entries others have kept, with their marks, labels and folders: newsboat's cache.db, and its list of feeds (urls); the SQLite file of FreshRSS; Miniflux, FreshRSS, Feedbin, NewsBlur, " +
-		"or any reader with the Google Reader API by its URL (greader); JSON of Google Reader, Inoreader or Feedly; a list of feeds (OPML); a directory of saved feed documents; " +
-		"all versions of a feed in a git repository: --from git REPOSITORY PATH [FEED]; " +
-		"or all that web archives (WARC files, .warc or .warc.gz) have of feeds, and of the posts at their sites: --from warc FILE… [FEED…]. " +
+		"With --from, import adds entries and folders others have kept: newsboat's cache.db, and its list of feeds (urls); the SQLite file of FreshRSS; Miniflux, by its URL; a list of feeds (OPML); " +
+		"saved feed documents, in files and directories and in the WARC files of web archives: --from directory or warc FILE… [FEED…]; " +
+		"or all versions of a feed in a git repository: --from git REPOSITORY PATH [FEED]. " +
 		"A file's kind is recognised without --from.\n\n" +
 		"The publisher's copy of an entry always wins over a reader's, and deleted entries do not come back. " +
 		"The verdict stays as it is, because a reader proves nothing about gaps. A missed window is closed if the memory has entries from both sides of it. " +
 		"The exit status is 3 if rows were skipped because they cannot be read.\n\n" +
-		"The databases of newsboat and FreshRSS may be in use: import reads a copy, for which TMPDIR needs room; so do the pages in WARC files."
+		"The databases of newsboat and FreshRSS may be in use: import reads a copy, for which TMPDIR needs room."
 }
 
 // source returns the source the arguments name; nil for the lines of export
@@ -227,7 +226,6 @@ func (c *importCommand) importSource(w *command.World, source *readers.Source) (
 	if err != nil {
 		return err
 	}
-	source.Mirrored = store
 	m := &sourceImport{importCommand: c, w: w, source: source, errors: terminal.NewPage(w.Stderr)}
 	m.importer = &readers.Importer{
 		Recall:  &mirror.Recall{Mirror: &mirror.Mirror{Store: store, Quota: c.Limits()}, Name: source.Kind, DryRun: c.DryRun},
@@ -446,7 +444,7 @@ func (m *sourceImport) placeOf() string {
 		if absolute, err := filepath.Abs(name); err == nil {
 			name = absolute
 		}
-		if info, err := os.Stat(name); err == nil && m.source.Kind != "newsboat" { // a changed takeout is another one
+		if info, err := os.Stat(name); err == nil && m.source.Kind != "newsboat" { // a changed file is another one
 			state = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
 		}
 	}

@@ -120,7 +120,7 @@ type commandLine struct {
 	New      newCommand      `cmd:"" help:"Print the entries not printed before."`
 	Download downloadCommand `cmd:"" help:"Download the files of mirrored entries, such as episodes."`
 	Export   exportCommand   `cmd:"" help:"Write mirrored feeds as JSON Lines, Atom, OPML or in other formats."`
-	Import   importCommand   `cmd:"" help:"Import the output of export --raw, or the archives of feed readers and others."`
+	Import   importCommand   `cmd:"" help:"Import the output of export --raw, or entries that feed readers and others have kept."`
 	Move     moveCommand     `cmd:"" help:"Give a mirrored feed another address."`
 	Rm       rmCommand       `cmd:"" help:"Remove feeds from the mirror."`
 	Erase    eraseCommand    `cmd:"" help:"Remove entries for good, from a mirror and from published feeds."`

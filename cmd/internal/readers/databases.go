@@ -31,7 +31,7 @@ type databaseForm struct {
 	byURL        bool   // the id is the URL, which the table of feeds may lack
 	entry        func(row) (*mirror.KeptEntry, error)
 
-	folders, labels string // queries for the folders by feed id, and for the labels by entry id
+	folders string // a query for the folders by feed id; "" if the reader has none
 }
 
 // databaseForms are the databases known. The first columns of each table tell them apart.
@@ -43,7 +43,7 @@ var databaseForms = []databaseForm{
 		entries: "rss_item", entryFeed: "feedurl", byURL: true, entry: newsboatEntry,
 		entryColumns: []string{
 			"guid", "feedurl", "pubDate", "title", "author", "url", "content",
-			"content_mime_type", "enclosure_url", "enclosure_type", "deleted", "base", "unread", "flags",
+			"content_mime_type", "enclosure_url", "enclosure_type", "deleted", "base",
 		},
 	},
 	{
@@ -53,10 +53,9 @@ var databaseForms = []databaseForm{
 			return r["id"], html.UnescapeString(r["url"]), html.UnescapeString(r["name"])
 		},
 		entries: "entry", entryFeed: "id_feed", entry: freshrssEntry,
-		entryColumns: []string{"guid", "link", "id_feed", "title", "author", "content", "date", "tags", "attributes", "is_read", "is_favorite"},
+		entryColumns: []string{"guid", "link", "id_feed", "title", "author", "content", "date", "tags", "attributes"},
 		// The first category is for feeds without one.
 		folders: "SELECT feed.id, category.name FROM feed JOIN category ON category.id = feed.category WHERE category.id <> 1",
-		labels:  "SELECT id_entry, name FROM entrytag JOIN tag ON tag.id = id_tag ORDER BY name",
 	},
 }
 
@@ -100,7 +99,7 @@ func (f *databaseForm) source(ctx context.Context, s *Source, mark string, yield
 		}
 	}
 	feeds := map[string]Item{} // by id
-	folders, labels := pairs(ctx, db, f.folders), pairs(ctx, db, f.labels)
+	folders := pairs(ctx, db, f.folders)
 	for r, err := range readRows(ctx, db, f.feeds, f.feedKey, 0, f.feedColumns...) {
 		if r == nil {
 			return err
@@ -133,9 +132,7 @@ func (f *databaseForm) source(ctx context.Context, s *Source, mark string, yield
 		switch {
 		case err != nil:
 		case found.Feed != "":
-			if found.Entry, err = f.entry(r); err == nil {
-				found.Entry.Marks.Labels = append(found.Entry.Marks.Labels, labels[r["id"]]...)
-			}
+			found.Entry, err = f.entry(r)
 		case f.byURL:
 			err = errors.New("it names no feed")
 		default:
@@ -207,11 +204,6 @@ func newsboatEntry(r row) (*mirror.KeptEntry, error) {
 	if r["deleted"] == "1" {
 		k.Note = "deleted there"
 	}
-	var flags []string // letters that the user has given a meaning
-	for _, flag := range r["flags"] {
-		flags = append(flags, string(flag))
-	}
-	k.Marks = marks(r["unread"] == "0", false, time.Time{}, flags...)
 	return k, nil
 }
 
@@ -237,12 +229,31 @@ func isDate(text string) bool {
 	return false
 }
 
+// made matches ids that FreshRSS makes where the feed has none.
+var made = regexp.MustCompile(`^(urn:sha1:)?[0-9a-f]{32,40}$`)
+
+// publisherID returns an id of FreshRSS; "" for one it has made itself.
+func publisherID(id string) string {
+	if id = strings.TrimSpace(id); made.MatchString(id) {
+		return ""
+	}
+	return id
+}
+
+// unixTime returns a time in seconds; zero for none.
+func unixTime(n int64) time.Time {
+	if n <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(n, 0).UTC()
+}
+
 // freshrssEntry returns an entry. FreshRSS stores titles, authors and addresses as HTML.
 func freshrssEntry(r row) (*mirror.KeptEntry, error) {
 	k := &mirror.KeptEntry{Draft: compose.Draft{
 		ID: publisherID(r["guid"]), Title: htmlText(r["title"]), Content: htmlText(r["content"]),
 		Published: unixTime(r.Int("date")), Links: alternate(html.UnescapeString(r["link"])),
-	}, Marks: marks(r["is_read"] == "1", r["is_favorite"] == "1", time.Time{})}
+	}}
 	for author := range strings.SplitSeq(html.UnescapeString(r["author"]), ";") {
 		k.Authors = append(k.Authors, authors(strings.TrimSpace(author))...)
 	}

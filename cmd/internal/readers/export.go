@@ -118,27 +118,8 @@ func (a *article) enclosed() string {
 type Export struct {
 	Store   mirror.Store
 	Query   mirror.Query // Query selects the entries of each feed.
-	Status  string       // Read or Unread, of all entries; "" means as they are marked in the Store
-	Starred bool         // whether to star all entries, not only the starred ones
-}
-
-// marksOf returns the marks of a feed's entries, by ID.
-func marksOf(ctx context.Context, store mirror.Store, feed string) (map[string]*mirror.Marks, error) {
-	all := map[string]*mirror.Marks{}
-	marker, ok := store.(mirror.Marker)
-	if !ok {
-		return all, nil
-	}
-	for m, err := range marker.Marks(ctx, mirror.MarksQuery{Feed: feed}) {
-		if errors.Is(err, errors.ErrUnsupported) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		all[m.ID] = m
-	}
-	return all, nil
+	Status  string       // Read or Unread, of all entries; "" means Unread
+	Starred bool         // whether to star all entries
 }
 
 // articles yields the articles of feeds, oldest first, each with its feed.
@@ -149,12 +130,7 @@ func (x *Export) articles(ctx context.Context, feeds iter.Seq2[*mirror.Feed, err
 				yield(origin{}, err)
 				return
 			}
-			o := origin{feed: f, site: siteOf(f)}
-			marks, err := marksOf(ctx, x.Store, f.URL)
-			if err != nil {
-				yield(origin{}, err)
-				return
-			}
+			o := origin{feed: f, site: siteOf(f), read: x.Status == Read, starred: x.Starred}
 			q := x.Query
 			q.Feed, q.Reverse, q.States = f.URL, true, mirror.Current
 			for r, err := range x.Store.Entries(ctx, q) {
@@ -163,9 +139,6 @@ func (x *Export) articles(ctx context.Context, feeds iter.Seq2[*mirror.Feed, err
 					e, err = r.Entry()
 				}
 				if err == nil {
-					m := cmp.Or(marks[r.ID], &mirror.Marks{})
-					o.read = x.Status == Read || x.Status == "" && !m.Read.IsZero()
-					o.starred, o.labels = x.Starred || !m.Starred.IsZero(), m.Labels
 					o.article = articleOf(r, e, o.site)
 				}
 				if !yield(o, err) || err != nil {
@@ -182,7 +155,6 @@ type origin struct {
 	feed          *mirror.Feed
 	site          string
 	read, starred bool
-	labels        []string
 }
 
 // An exportFormat is a list in JSON.
@@ -193,8 +165,8 @@ type exportFormat struct {
 
 // exportFormats are the formats by their names.
 var exportFormats = map[string]exportFormat{
-	"greader":   {`{"id":"user/-/state/com.google/reading-list","title":"feedhistory","items":[`, "]}", googleReaderItem},
-	"nextcloud": {"[", "]", nextcloudNewsItem},
+	"greader":   {`{"id":"user/-/state/com.google/reading-list","title":"feedhistory","items":[`, "]}", googleReader},
+	"nextcloud": {"[", "]", nextcloudNews},
 }
 
 // Write writes feeds in a format, one entry per line: greader is that of Google Reader's
@@ -220,32 +192,54 @@ func (x *Export) Write(ctx context.Context, w io.Writer, format string, feeds it
 	return out.Flush()
 }
 
-// GoogleReaderState is the prefix of the states of entries, which are categories.
-const GoogleReaderState = "user/-" + greaderStates
+// googleReaderState is the prefix of the states of entries, which are categories.
+const googleReaderState = "user/-/state/com.google/"
 
-// googleReaderItem returns an item of Google Reader's export. Ids are the feed's, so FreshRSS
+// A googleReaderItem is an item of Google Reader's export.
+type googleReaderItem struct {
+	ID        string             `json:"id"`
+	Title     string             `json:"title"`
+	Published int64              `json:"published"` // in Unix seconds
+	Author    string             `json:"author,omitempty"`
+	States    []string           `json:"categories"` // states, and the entry's categories
+	Alternate []googleReaderLink `json:"alternate"`
+	Enclosure []googleReaderLink `json:"enclosure,omitempty"`
+	Content   struct {
+		HTML string `json:"content"`
+	} `json:"content,omitzero"`
+	Origin struct {
+		StreamID string `json:"streamId"`
+		FeedURL  string `json:"feedUrl"`
+		Title    string `json:"title"`
+		Site     string `json:"htmlUrl"`
+	} `json:"origin"`
+}
+
+type googleReaderLink struct {
+	Href string `json:"href"`
+	Type string `json:"type,omitempty"`
+}
+
+// googleReader returns an article in Google Reader's form. Ids are the feed's, so FreshRSS
 // recognises the entries it has. The importer does not accept enclosures, so the content links
 // to them.
-func googleReaderItem(a origin) any {
-	states := []string{GoogleReaderState + Unread}
+func googleReader(a origin) any {
+	states := []string{googleReaderState + Unread}
 	if a.read {
-		states[0] = GoogleReaderState + Read
+		states[0] = googleReaderState + Read
 	}
 	if a.starred {
-		states = append(states, GoogleReaderState+"starred")
+		states = append(states, googleReaderState+"starred")
 	}
-	for _, label := range a.labels {
-		states = append(states, "user/-/label/"+label)
+	item := googleReaderItem{
+		ID: a.id, Title: a.title, Published: max(a.at.Unix(), 0), Author: a.author, States: append(states, a.tags...),
+		Alternate: []googleReaderLink{{a.url, "text/html"}},
 	}
-	item := GoogleReaderItem{
-		ID: a.id, Title: a.title, Published: Number(max(a.at.Unix(), 0)), Author: a.author,
-		States:    append(states, a.tags...),
-		Alternate: []GoogleReaderLink{{Href: a.url, Type: "text/html"}},
-		Content:   GoogleReaderText{a.html + a.enclosed()},
-		Origin:    GoogleReaderOrigin{"feed/" + a.feed.URL, a.feed.URL, clean(a.feed.Title), a.site},
-	}
+	item.Content.HTML = a.html + a.enclosed()
+	item.Origin.StreamID, item.Origin.FeedURL = "feed/"+a.feed.URL, a.feed.URL
+	item.Origin.Title, item.Origin.Site = clean(a.feed.Title), a.site
 	for _, l := range a.enclosures {
-		item.Enclosure = append(item.Enclosure, GoogleReaderLink{Href: l.Href, Type: l.Type})
+		item.Enclosure = append(item.Enclosure, googleReaderLink{l.Href, l.Type})
 	}
 	return item
 }
@@ -266,9 +260,9 @@ type nextcloudItem struct {
 	RTL           bool    `json:"rtl"`
 }
 
-// nextcloudNewsItem returns an article. News assigns it to the subscription with the same
+// nextcloudNews returns an article in that form. News assigns it to the subscription with the same
 // website.
-func nextcloudNewsItem(a origin) any {
+func nextcloudNews(a origin) any {
 	item := nextcloudItem{
 		GUID: a.id, URL: a.url, Title: a.title, Author: a.author, PubDate: max(a.at.Unix(), 0),
 		Body: a.html, Unread: !a.read, Starred: a.starred, FeedLink: a.site,

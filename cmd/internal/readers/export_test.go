@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -65,39 +64,6 @@ func TestNextcloudNews(t *testing.T) {
 	require.Nil(t, items[1].(map[string]any)["enclosureLink"])
 	require.Len(t, items[1], 12) // the importer reads each field
 	require.Equal(t, false, exported(t, w, Export{Status: Read}, news).([]any)[0].(map[string]any)["unread"])
-}
-
-// Without a status for all, each entry goes out as it is marked in the mirror.
-func TestExportOfMarks(t *testing.T) {
-	w := newWorld(t, &readertest.Miniflux{}, site)
-	var feed string
-	for f, err := range feeds(t, w) {
-		require.NoError(t, err)
-		feed = f.URL
-	}
-	require.NoError(t, w.Store.(mirror.Marker).Mark(t.Context(), feed, []string{"urn:4"}, func(m *mirror.Marks) {
-		m.Read, m.Starred = time.Now(), time.Now()
-	}))
-	unread, starred := 0, 0
-	for _, item := range exported(t, w, Export{}, func(x *Export, out *bytes.Buffer) error { return x.Write(t.Context(), out, "nextcloud", feeds(t, w)) }).([]any) {
-		item := item.(map[string]any)
-		marked := item["guid"] == "urn:4"
-		require.Equal(t, !marked, item["unread"])
-		require.Equal(t, marked, item["starred"])
-		if !marked {
-			unread++
-		} else {
-			starred++
-		}
-	}
-	require.Equal(t, []int{5, 1}, []int{unread, starred})
-	for i, item := range exported(t, w, Export{}, func(x *Export, out *bytes.Buffer) error { return x.Write(t.Context(), out, "greader", feeds(t, w)) }).(map[string]any)["items"].([]any) {
-		want := []any{"user/-/state/com.google/unread"}
-		if i == 3 {
-			want = []any{"user/-/state/com.google/read", "user/-/state/com.google/starred"}
-		}
-		require.Equal(t, want, item.(map[string]any)["categories"].([]any)[:len(want)])
-	}
 }
 
 // An export of nothing is valid, and one that fails returns the error.

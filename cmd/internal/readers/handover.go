@@ -24,7 +24,6 @@ import (
 const (
 	Read   = "read"
 	Unread = "unread"
-	Marked = "marked" // each as it is marked in the Store
 )
 
 // An Outcome is the fate of an entry.
@@ -45,7 +44,7 @@ type Handover struct {
 	Store  mirror.Store
 	Client *feedhistory.Client // reads the feed itself
 
-	Status  string // Read, Unread or Marked; "" means Read
+	Status  string // Read or Unread; "" means Read
 	Starred bool   // whether to star the entries; Miniflux never deletes starred ones
 	DryRun  bool   // whether to change nothing in the reader
 
@@ -66,8 +65,7 @@ type Handover struct {
 	// Each, if not nil, is called after every entry.
 	Each func()
 
-	marked map[string]*mirror.Marks // the marks of the feed's entries, by ID; none unless Marked
-	before map[int64]bool           // the entries the reader had before it read the server's documents
+	before map[int64]bool // the entries the reader had before it read the server's documents
 }
 
 // A Report is the result of a handover, in numbers of entries.
@@ -126,12 +124,6 @@ func (h *Handover) Run(ctx context.Context, feed string, to ReaderFeed) (*Report
 		return nil, err
 	}
 	report := &Report{Feed: f.URL, ID: to.ID, Verdict: f.Verdict, DryRun: h.DryRun, Refused: []Refusal{}}
-	h.marked = nil
-	if h.Status == Marked {
-		if h.marked, err = marksOf(ctx, h.Store, f.URL); err != nil {
-			return report, err
-		}
-	}
 	if h.Through != "" && !h.DryRun {
 		if h.before, err = h.ids(ctx, to.ID); err != nil {
 			return report, err
@@ -155,11 +147,7 @@ func (h *Handover) Run(ctx context.Context, feed string, to ReaderFeed) (*Report
 		e, refusal := r.Entry()
 		if refusal == nil {
 			o, refusal = h.one(ctx, f, to, r, e, known)
-			err := fatal(ctx, refusal, &failures)
-			if err == nil {
-				err = h.mark(ctx, e, known)
-			}
-			if err != nil {
+			if err := fatal(ctx, refusal, &failures); err != nil {
 				return report, err
 			}
 		}
@@ -167,29 +155,7 @@ func (h *Handover) Run(ctx context.Context, feed string, to ReaderFeed) (*Report
 			h.Each()
 		}
 	}
-	return report, h.Reader.setStatus(ctx, known.read, Read)
-}
-
-// mark marks an entry the reader has as it is marked in the store. It takes no mark away. Entries
-// becoming read are collected.
-func (h *Handover) mark(ctx context.Context, e *feedhistory.Entry, k *knownEntries) error {
-	m := h.marked[e.ID]
-	if m == nil || h.DryRun {
-		return nil
-	}
-	for _, hash := range tracesOf(e).hashes {
-		had := k.had[hash]
-		if had == nil {
-			continue
-		}
-		if !m.Read.IsZero() && had.Status != Read {
-			k.read = append(k.read, had.ID)
-		}
-		if !m.Starred.IsZero() && !had.Starred {
-			return h.Reader.star(ctx, had.ID)
-		}
-	}
-	return nil
+	return report, nil
 }
 
 // known returns the entries the reader has, or will find in the feed.
@@ -204,12 +170,9 @@ func (h *Handover) known(ctx context.Context, f *mirror.Feed, to ReaderFeed) (*k
 	if err := h.shown(ctx, to, k); err != nil {
 		return nil, err
 	}
-	for e, err := range h.Reader.entries(ctx, to.ID) {
+	for e, err := range h.Reader.entries(ctx, to.ID, 0) {
 		if err != nil {
 			return nil, err
-		}
-		if e.Content = ""; h.Status == Marked {
-			k.had[e.Hash] = e
 		}
 		found := traces{hashes: []string{e.Hash}, url: e.URL, title: e.Title, at: e.Published}
 		if k.reader.add(found); h.before != nil && !h.before[e.ID] {
@@ -222,7 +185,7 @@ func (h *Handover) known(ctx context.Context, f *mirror.Feed, to ReaderFeed) (*k
 // ids returns the numbers of the entries the reader has of a feed.
 func (h *Handover) ids(ctx context.Context, feed int64) (map[int64]bool, error) {
 	ids := map[int64]bool{}
-	for e, err := range h.Reader.entries(ctx, feed) {
+	for e, err := range h.Reader.entries(ctx, feed, 0) {
 		if err != nil {
 			return nil, err
 		}
@@ -282,13 +245,6 @@ func (h *Handover) one(ctx context.Context, f *mirror.Feed, to ReaderFeed, r *mi
 	}
 	entry := articleOf(r, e, siteOf(f)).miniflux()
 	entry.Status, entry.Starred = cmp.Or(h.Status, Read), h.Starred
-	if h.Status == Marked {
-		m := cmp.Or(h.marked[r.ID], &mirror.Marks{})
-		entry.Status, entry.Starred, entry.Tags = Unread, h.Starred || !m.Starred.IsZero(), append(entry.Tags, m.Labels...)
-		if !m.Read.IsZero() {
-			entry.Status = Read
-		}
-	}
 	o, err := h.Reader.importEntry(ctx, to.ID, entry)
 	if err == nil {
 		k.reader.add(t) // the store may yield the entry again if the feed changes meanwhile
@@ -436,17 +392,15 @@ func (l *traceList) add(t traces) {
 // so do title and time together; otherwise all three must agree.
 type knownEntries struct {
 	shown, reader *traceList
-	carried       *traceList                // entries the reader has found at a history server
-	had           map[string]*minifluxEntry // entries of the reader by their hashes
-	read          []int64                   // those to be read
-	urls          map[string]int            // how many entries of the mirror have each address
+	carried       *traceList     // entries the reader has found at a history server
+	urls          map[string]int // how many entries of the mirror have each address
 	moments       map[moment]int
 }
 
 func newKnown() *knownEntries {
 	return &knownEntries{
 		shown: newTraceList(), reader: newTraceList(), carried: newTraceList(),
-		had: map[string]*minifluxEntry{}, urls: map[string]int{}, moments: map[moment]int{},
+		urls: map[string]int{}, moments: map[moment]int{},
 	}
 }
 

@@ -1,12 +1,14 @@
 package readers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,9 +56,6 @@ type minifluxEntry struct {
 	Content    string    `json:"content"`
 	Author     string    `json:"author"`
 	Published  time.Time `json:"published_at"`
-	Changed    time.Time `json:"changed_at"` // its status, among others
-	Status     string    `json:"status"`
-	Starred    bool      `json:"starred"`
 	Tags       []string  `json:"tags"`
 	Enclosures []struct {
 		URL  string `json:"url"`
@@ -70,7 +69,7 @@ func (e *minifluxEntry) kept() *mirror.KeptEntry {
 	k := &mirror.KeptEntry{Hash: e.Hash, Draft: compose.Draft{
 		Title: plainText(e.Title), Content: htmlText(e.Content), Published: e.Published.UTC(),
 		Links: alternate(e.URL), Authors: authors(e.Author), Categories: categories(e.Tags),
-	}, Marks: marks(e.Status == Read, e.Starred, e.Changed.UTC())}
+	}}
 	for _, file := range e.Enclosures {
 		length := ""
 		if file.Size > 0 {
@@ -81,33 +80,44 @@ func (e *minifluxEntry) kept() *mirror.KeptEntry {
 	return k
 }
 
-// readMiniflux takes the entries of all wanted feeds, feed by feed, oldest first.
+// readMiniflux takes the entries of all wanted feeds, feed by feed, oldest first. The feeds are
+// read in the order of their numbers: the reader's own may differ each time, so it does not
+// tell which were read before a mark, which has the numbers of a feed and an entry.
 func readMiniflux(ctx context.Context, s *Source, server *Server, mark string, yield func(Item) error) error {
 	m := NewMiniflux(*server)
 	feeds, err := m.Feeds(ctx)
 	if err != nil {
 		return err
 	}
-	var all []remoteFeed[int64]
+	var from, after int64
+	_, _ = fmt.Sscan(mark, &from, &after) // "" leaves both zero
+	slices.SortFunc(feeds, func(a, b ReaderFeed) int { return cmp.Compare(a.ID, b.ID) })
 	for _, f := range feeds {
-		all = append(all, remoteFeed[int64]{id: f.ID, Item: Item{Feed: f.FeedURL, Title: f.Title, Folders: folder(f.Category.Title, "All")}})
-	}
-	return readPages(s, mark, all, func(feed int64, token string) (items []Item, next string, err error) {
-		after, _ := strconv.ParseInt(token, 10, 64)
-		list, next, err := m.page(ctx, feed, after)
-		for _, e := range list {
-			items = append(items, Item{Entry: e.kept(), Mark: strconv.FormatInt(e.ID, 10)})
+		if f.ID < from || !s.Wants(f.FeedURL) {
+			continue
 		}
-		return items, next, err
-	}, yield)
-}
-
-// folder returns the folders of a feed in one, whose name is not the reader's for none.
-func folder(name, none string) [][]string {
-	if name == "" || name == none {
-		return nil
+		if f.ID > from {
+			after = 0
+		}
+		found := Item{Feed: f.FeedURL, Title: f.Title}
+		subscription := found
+		if f.Category.Title != "" && f.Category.Title != "All" { // the reader's own name for none
+			subscription.Folders = [][]string{{f.Category.Title}}
+		}
+		if err := yield(subscription); err != nil {
+			return err
+		}
+		for e, err := range m.entries(ctx, f.ID, after) {
+			if err != nil {
+				return err
+			}
+			found.Entry, found.Mark = e.kept(), fmt.Sprint(f.ID, " ", e.ID)
+			if err := yield(found); err != nil {
+				return err
+			}
+		}
 	}
-	return [][]string{{name}}
+	return nil
 }
 
 // A minifluxDraft is an entry to import.
@@ -217,11 +227,11 @@ func (m *Miniflux) Feeds(ctx context.Context) (feeds []ReaderFeed, err error) {
 	return feeds, err
 }
 
-// entries yields the entries of a feed, except those deleted in the reader.
-func (m *Miniflux) entries(ctx context.Context, feed int64) iter.Seq2[*minifluxEntry, error] {
+// entries yields the entries of a feed after one of them, except those deleted in the reader.
+func (m *Miniflux) entries(ctx context.Context, feed, after int64) iter.Seq2[*minifluxEntry, error] {
 	return func(yield func(*minifluxEntry, error) bool) {
-		for after, more := int64(0), true; more; {
-			list, next, err := m.page(ctx, feed, after)
+		for more := true; more; {
+			list, err := m.page(ctx, feed, after)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -231,32 +241,28 @@ func (m *Miniflux) entries(ctx context.Context, feed int64) iter.Seq2[*minifluxE
 					return
 				}
 			}
-			more = next != ""
+			more = len(list) == atOnce
 		}
 	}
 }
 
-// page returns the entries of a feed after one of them, and the last of these if there may be
-// more.
-func (m *Miniflux) page(ctx context.Context, feed, after int64) (list []*minifluxEntry, next string, err error) {
+// page returns the next entries of a feed after one of them.
+func (m *Miniflux) page(ctx context.Context, feed, after int64) ([]*minifluxEntry, error) {
 	query := url.Values{"order": {"id"}, "direction": {"asc"}, "limit": {strconv.Itoa(atOnce)}}
 	if after > 0 {
 		query.Set("after_entry_id", strconv.FormatInt(after, 10))
 	}
 	var answer struct{ Entries []*minifluxEntry }
 	if _, err := m.call(ctx, http.MethodGet, fmt.Sprintf("feeds/%d/entries", feed), query, nil, &answer); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	for _, e := range answer.Entries {
 		if e.ID <= after {
-			return nil, "", fmt.Errorf("%s: the entries of feed %d are not in order: Miniflux 2.0.49 or newer is needed", m.URL, feed)
+			return nil, fmt.Errorf("%s: the entries of feed %d are not in order: Miniflux 2.0.49 or newer is needed", m.URL, feed)
 		}
 		after = e.ID
 	}
-	if len(answer.Entries) == atOnce {
-		next = strconv.FormatInt(after, 10)
-	}
-	return answer.Entries, next, nil
+	return answer.Entries, nil
 }
 
 // importEntry imports an entry not listed by the reader. Repeating it has no

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -40,31 +39,6 @@ type Saved struct {
 	*feedhistory.Document
 	Older int       // the number of documents from before
 	At    time.Time // when it was saved
-}
-
-// made matches ids that FreshRSS makes where the feed has none.
-var made = regexp.MustCompile(`^(urn:sha1:)?[0-9a-f]{32,40}$`)
-
-// publisherID returns an id of FreshRSS; "" for one it has made itself.
-func publisherID(id string) string {
-	if id = strings.TrimSpace(id); made.MatchString(id) {
-		return ""
-	}
-	return id
-}
-
-// unixTime returns a time in seconds or, if it is far in the future then, in smaller units;
-// zero for none.
-func unixTime(n int64) time.Time {
-	switch {
-	case n <= 0:
-		return time.Time{}
-	case n > 1e14:
-		return time.UnixMicro(n).UTC()
-	case n > 1e11:
-		return time.UnixMilli(n).UTC()
-	}
-	return time.Unix(n, 0).UTC()
 }
 
 // alternate returns an entry's link; nil if it is not a web address.
@@ -114,22 +88,6 @@ func authors(name string) []feedhistory.Person {
 		return nil
 	}
 	return []feedhistory.Person{{Name: name}}
-}
-
-// marks returns the marks of an entry. Most readers do not keep when they were set: a zero
-// time means now.
-func marks(read, starred bool, at time.Time, labels ...string) mirror.Marks {
-	if at.IsZero() {
-		at = time.Now().UTC()
-	}
-	m := mirror.Marks{Labels: labels}
-	if read {
-		m.Read = at
-	}
-	if starred {
-		m.Starred = at
-	}
-	return m
 }
 
 // errNameless means nothing in an entry identifies it.

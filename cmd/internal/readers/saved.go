@@ -1,20 +1,15 @@
 package readers
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -51,24 +46,25 @@ func selfOf(doc *feedhistory.Document) string {
 }
 
 // documentItem returns a saved document as found. Name is its place in the source.
-func documentItem(name string, data []byte, feed string, older int, at time.Time) Item {
+func documentItem(name string, data []byte, feed string, at time.Time) Item {
 	doc, feed, err := parseSaved(data, feed)
 	found := Item{Feed: feed}
 	if err != nil {
 		found.Damage = fmt.Errorf("%s: %w", name, err)
 	}
 	if doc != nil {
-		found.Title, found.Document = doc.Title, &Saved{Document: doc, Older: older, At: at}
+		found.Title, found.Document = doc.Title, &Saved{Document: doc, At: at}
 	}
 	return found
 }
 
-// A savedFile is a file in a directory.
+// A savedFile is a file that may have feed documents.
 type savedFile struct {
-	name  string
-	other bool // it is no feed document
-	saved time.Time
-	said  time.Time // when it was updated, as it says; zero if it does not
+	name   string
+	other  bool // it has none
+	isWARC bool
+	saved  time.Time
+	said   time.Time // when it was updated, as it says; zero if it does not
 }
 
 func (f *savedFile) time() time.Time {
@@ -89,34 +85,49 @@ func looksLikeFeed(data []byte) bool {
 	return slices.ContainsFunc([]string{"<rss", "<feed", "<rdf:RDF", ":feed", "jsonfeed.org/version", `"OrderedCollection`}, func(sign string) bool { return bytes.Contains(start, []byte(sign)) })
 }
 
-// readDirectory takes the documents below a directory, oldest first, and names the other
-// files.
-func readDirectory(ctx context.Context, s *Source, _ string, yield func(Item) error) error {
-	files, err := listSaved(ctx, s.Name)
+// readDocuments takes the feed documents in files, below directories and in WARC files, and
+// names the other files. It reads WARC files twice, because a document may come before those
+// that link to it.
+func readDocuments(ctx context.Context, s *Source, _ string, yield func(Item) error) error {
+	var files []savedFile
+	for _, name := range append([]string{s.Name}, s.Files...) {
+		more, err := listSaved(ctx, name)
+		if err != nil {
+			return err
+		}
+		files = append(files, more...)
+	}
+	feeds, err := feedsOf(ctx, files, s.Feeds)
 	if err != nil {
 		return err
 	}
-	documents := 0
-	for _, f := range files {
-		found := Item{Other: f.name}
-		if !f.other {
-			data, err := readSaved(f.name)
-			found = Item{Damage: err}
-			if err == nil {
-				found = documentItem(f.name, data, s.feed(), documents, f.saved)
-			}
-			documents++
+	older := 0
+	take := func(found Item) error {
+		if found.Document != nil {
+			found.Document.Older = older
+			older++
 		}
-		if err := cmp.Or(ctx.Err(), yield(found)); err != nil {
+		return cmp.Or(ctx.Err(), yield(found))
+	}
+	for _, f := range files {
+		switch {
+		case f.isWARC:
+			err = readWARC(ctx, f.name, func(c capture) error { return take(c.item(feeds)) })
+		case f.other:
+			err = take(Item{Other: f.name})
+		default:
+			err = take(f.item(s.feed()))
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// listSaved returns the documents below a directory by their times.
-func listSaved(ctx context.Context, dir string) (files []savedFile, err error) {
-	err = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+// listSaved returns a file, or the files below a directory by their times.
+func listSaved(ctx context.Context, name string) (files []savedFile, err error) {
+	err = filepath.WalkDir(name, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || ctx.Err() != nil {
 			return cmp.Or(ctx.Err(), err)
 		}
@@ -127,17 +138,37 @@ func listSaved(ctx context.Context, dir string) (files []savedFile, err error) {
 		if err != nil || !info.Mode().IsRegular() {
 			return err
 		}
-		f := savedFile{name: name, other: !isDocument(name), saved: info.ModTime()}
-		if data, err := readSaved(name); err == nil && (!f.other || looksLikeFeed(data)) {
-			if doc, _ := feedhistory.Parse(bytes.NewReader(data), ""); doc != nil {
-				f.said, f.other = doc.Updated, false // whatever the name, such as index.html?paged=2 or feed.json
-			}
+		f := savedFile{name: name, saved: info.ModTime(), isWARC: isWARC(start(name))}
+		if !f.isWARC {
+			f.look()
 		}
 		files = append(files, f)
 		return nil
 	})
 	slices.SortStableFunc(files, func(a, b savedFile) int { return cmp.Or(a.time().Compare(b.time()), strings.Compare(a.name, b.name)) })
 	return files, err
+}
+
+// look reads the file to find out whether it is a document, whatever its name, such as
+// index.html?paged=2 or feed.json. One that cannot be read is a document if it is named so.
+func (f *savedFile) look() {
+	f.other = !isDocument(f.name)
+	data, err := readSaved(f.name)
+	if err != nil || f.other && !looksLikeFeed(data) {
+		return
+	}
+	if doc, _ := feedhistory.Parse(bytes.NewReader(data), ""); doc != nil {
+		f.said, f.other = doc.Updated, false
+	}
+}
+
+// item returns the document, of a feed or, if that is "", of the feed it names.
+func (f *savedFile) item(feed string) Item {
+	data, err := readSaved(f.name)
+	if err != nil {
+		return Item{Damage: err}
+	}
+	return documentItem(f.name, data, feed, f.saved)
 }
 
 func readSaved(name string) ([]byte, error) {
@@ -149,185 +180,4 @@ func readSaved(name string) ([]byte, error) {
 		return nil, err
 	}
 	return os.ReadFile(name)
-}
-
-// A version is a version of a file in a repository.
-type version struct {
-	commit string
-	at     time.Time
-}
-
-// readGit takes all committed versions of a file, oldest first, as the git program finds them.
-// If the source names no feed, the newest one does.
-func readGit(ctx context.Context, s *Source, _ string, yield func(Item) error) error {
-	g := &git{ctx: ctx, dir: s.Name, path: s.Path}
-	versions, err := g.versions()
-	if err == nil {
-		err = g.locate()
-	}
-	if err == nil {
-		err = g.start()
-	}
-	if err != nil {
-		return err
-	}
-	defer g.stop()
-	feed := s.feed()
-	if feed == "" {
-		if feed, err = g.feed(versions); err != nil {
-			return err
-		}
-	}
-	for n, v := range versions {
-		data, err := g.show(v)
-		var found Item
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.Is(err, errNone): // deleted there
-			continue
-		case errors.Is(err, errLarge):
-			found.Damage = fmt.Errorf("%s: %w", g.name(v), err)
-		case err != nil:
-			return err
-		default:
-			found = documentItem(g.name(v), data, feed, n, v.at)
-		}
-		if err := yield(found); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// A git runs the git program on a repository.
-type git struct {
-	ctx       context.Context
-	dir, path string
-
-	cat *exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Reader
-}
-
-// command returns a command that changes nothing, and runs nothing named by the
-// repository's configuration.
-func (g *git) command(args ...string) *exec.Cmd {
-	args = append([]string{"-C", g.dir, "--no-pager", "--no-optional-locks", "-c", "log.showSignature=false", "-c", "core.fsmonitor=false", "--literal-pathspecs"}, args...)
-	cmd := exec.CommandContext(g.ctx, "git", args...)
-	cmd.WaitDelay = time.Second
-	return cmd
-}
-
-// versions returns the versions of the file, oldest first.
-func (g *git) versions() (list []version, err error) {
-	cmd := g.command("log", "--reverse", "--no-color", "--format=%H %ct", "--", g.path)
-	var problem bytes.Buffer
-	cmd.Stderr = &problem
-	out, err := cmd.Output()
-	if err != nil {
-		if said := strings.TrimSpace(problem.String()); said != "" {
-			err = errors.New(said)
-		}
-		return nil, fmt.Errorf("git log in %s: %w", g.dir, err)
-	}
-	for line := range strings.Lines(string(out)) {
-		commit, at, ok := strings.Cut(strings.TrimSpace(line), " ")
-		seconds, err := strconv.ParseInt(at, 10, 64)
-		if !ok || err != nil {
-			return nil, fmt.Errorf("git log in %s: %q is not a commit", g.dir, line)
-		}
-		list = append(list, version{commit, time.Unix(seconds, 0).UTC()})
-	}
-	if len(list) == 0 {
-		return nil, fmt.Errorf("%s: no commit has the file %s; give its path in the repository", g.dir, g.path)
-	}
-	return list, nil
-}
-
-// locate makes the path one from the root of the repository, as commits name files.
-func (g *git) locate() error {
-	prefix, err := g.command("rev-parse", "--show-prefix").Output()
-	if err != nil {
-		return fmt.Errorf("git rev-parse in %s: %w", g.dir, err)
-	}
-	g.path = path.Join(strings.TrimSuffix(string(prefix), "\n"), filepath.ToSlash(g.path))
-	return nil
-}
-
-// feed returns the feed's address, from the newest readable version.
-func (g *git) feed(versions []version) (feed string, err error) {
-	for n := len(versions) - 1; n >= 0 && n > len(versions)-20; n-- {
-		data, failed := g.show(versions[n])
-		if failed == nil {
-			var doc *feedhistory.Document
-			if doc, feed, failed = parseSaved(data, ""); doc != nil {
-				return feed, nil
-			}
-		}
-		if err == nil {
-			err = fmt.Errorf("%s: %w", g.name(versions[n]), failed)
-		}
-	}
-	return "", err
-}
-
-func (g *git) name(v version) string { return g.path + " at " + v.commit[:min(len(v.commit), 10)] }
-
-// start starts the process for showing versions.
-func (g *git) start() (err error) {
-	g.cat = g.command("cat-file", "--batch")
-	if g.in, err = g.cat.StdinPipe(); err != nil {
-		return err
-	}
-	out, err := g.cat.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	g.out = bufio.NewReader(out)
-	return g.cat.Start()
-}
-
-func (g *git) stop() {
-	_ = g.in.Close()
-	_ = g.cat.Wait()
-}
-
-var (
-	errNone  = errors.New("the commit does not have the file")
-	errLarge = fmt.Errorf("larger than %d MiB", mostSaved>>20)
-)
-
-// show returns a version of the file.
-func (g *git) show(v version) ([]byte, error) {
-	if strings.ContainsAny(g.path, "\r\n") {
-		return nil, errors.New("the path has a line break")
-	}
-	if _, err := fmt.Fprintf(g.in, "%s:%s\n", v.commit, g.path); err != nil {
-		return nil, fmt.Errorf("git cat-file: %w", err)
-	}
-	line, err := g.out.ReadString('\n')
-	if err != nil {
-		return nil, fmt.Errorf("git cat-file: %w", err)
-	}
-	fields := strings.Fields(line)
-	if len(fields) != 3 || fields[1] != "blob" {
-		if len(fields) == 3 && fields[1] == "tree" {
-			return nil, fmt.Errorf("%s is a directory of the repository: give the path of one file", g.path)
-		}
-		return nil, errNone
-	}
-	size, err := strconv.ParseInt(fields[2], 10, 64)
-	if err != nil {
-		return nil, fmt.Errorf("git cat-file: %q", line)
-	}
-	if size > mostSaved {
-		_, err := io.CopyN(io.Discard, g.out, size+1)
-		return nil, errors.Join(errLarge, err)
-	}
-	data := make([]byte, size+1) // with a line break
-	if _, err := io.ReadFull(g.out, data); err != nil {
-		return nil, fmt.Errorf("git cat-file: %w", err)
-	}
-	return data[:size], nil
 }

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -33,8 +32,6 @@ type Server struct {
 	Tries         int
 	Wait, MaxWait time.Duration
 	Login         string // the flags to check if the server rejects the credentials; "" for none
-
-	cookies http.CookieJar // of a login; nil means none are kept
 }
 
 // A ServerError is an unsuccessful answer.
@@ -80,25 +77,21 @@ type callResult struct {
 	Tries  int // the number of requests
 }
 
-// Get requests a path below URL, and decodes the answer, which is JSON or, for a *string,
-// text.
-func (s *Server) Get(ctx context.Context, path string, query url.Values, answer any) error {
-	_, err := s.Call(ctx, http.MethodGet, path, query, nil, answer)
-	return err
-}
-
-// Call sends a request with a body: a form (url.Values), JSON of any other value, or nil
-// for none. It repeats the request if it may succeed another time, so it must be
-// repeatable. The answer is decoded as by Get, and ignored if answer is nil.
+// Call sends a request to a path below URL, with a body in JSON, or none if it is nil. It
+// repeats the request if it may succeed another time, so it must be repeatable. The answer is
+// JSON, and ignored if answer is nil.
 func (s *Server) Call(ctx context.Context, method, path string, query url.Values, body, answer any) (callResult, error) {
 	address := strings.TrimSuffix(s.URL, "/") + "/" + path
-	kind, sent, err := encode(body)
-	if err != nil {
-		return callResult{}, err
+	var sent []byte
+	if body != nil {
+		var err error
+		if sent, err = json.Marshal(body); err != nil {
+			return callResult{}, err
+		}
 	}
 	wait := cmp.Or(s.Wait, time.Second)
 	for try := 1; ; try++ {
-		status, got, err := s.once(ctx, method, address, query, kind, sent)
+		status, got, err := s.once(ctx, method, address, query, sent)
 		if err == nil {
 			return callResult{status, try}, decode(address, got, answer)
 		}
@@ -122,24 +115,8 @@ func (s *Server) Call(ctx context.Context, method, path string, query url.Values
 	}
 }
 
-// encode returns a body with its media type.
-func encode(body any) (kind string, text []byte, err error) {
-	switch body := body.(type) {
-	case nil:
-		return "", nil, nil
-	case url.Values:
-		return "application/x-www-form-urlencoded", []byte(body.Encode()), nil
-	}
-	text, err = json.Marshal(body)
-	return "application/json", text, err
-}
-
 func decode(address string, body []byte, answer any) error {
 	if answer == nil {
-		return nil
-	}
-	if text, ok := answer.(*string); ok {
-		*text = string(body)
 		return nil
 	}
 	if err := json.Unmarshal(body, answer); err != nil {
@@ -149,7 +126,7 @@ func decode(address string, body []byte, answer any) error {
 }
 
 // once sends one request. It follows no redirect: the credentials are for one address.
-func (s *Server) once(ctx context.Context, method, address string, query url.Values, kind string, sent []byte) (status int, body []byte, err error) {
+func (s *Server) once(ctx context.Context, method, address string, query url.Values, sent []byte) (status int, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Timeout, 2*time.Minute))
 	defer cancel()
 	full := address
@@ -164,10 +141,10 @@ func (s *Server) once(ctx context.Context, method, address string, query url.Val
 		r.Header[name] = values
 	}
 	r.Header.Set("User-Agent", cmp.Or(s.UserAgent, "feedhistory/"+feedhistory.Version))
-	if kind != "" {
-		r.Header.Set("Content-Type", kind)
+	if sent != nil {
+		r.Header.Set("Content-Type", "application/json")
 	}
-	client := http.Client{Transport: s.Transport, Jar: s.cookies, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Transport: s.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(r)
 	if err != nil {
 		if cause := errors.Unwrap(err); cause != nil {
@@ -205,66 +182,8 @@ func message(resp *http.Response, body []byte) string {
 	return strings.ToValidUTF8(strings.TrimSpace(string(body[:min(len(body), 200)])), "")
 }
 
-// A remoteFeed is a subscription at a server, with its address, title and folders; or, without
-// an address, a list of entries that name their feeds.
-type remoteFeed[ID cmp.Ordered] struct {
-	id ID
-	Item
-}
-
-// readPages takes the wanted feeds of a server and their entries, page by page. The function
-// page returns the entries after a token, and the next token; "" is the first and the last one.
-// An entry's Mark is the token after it. The feeds are read in the order of their IDs: that of
-// the server may differ each time, so it does not tell which were read before a mark.
-func readPages[ID cmp.Ordered](s *Source, mark string, feeds []remoteFeed[ID], page func(feed ID, token string) ([]Item, string, error), yield func(Item) error) error {
-	first, token, _ := strings.Cut(mark, " ")
-	var from ID
-	_, _ = fmt.Sscan(first, &from)
-	slices.SortFunc(feeds, func(a, b remoteFeed[ID]) int { return cmp.Compare(a.id, b.id) })
-	for _, f := range feeds {
-		if f.id < from || (f.Feed != "" || f.Damage != nil) && !s.Wants(f.Feed) {
-			continue
-		}
-		if f.id != from {
-			token = ""
-		}
-		if err := yield(f.Item); err != nil {
-			return err
-		}
-		for seen := map[string]bool{}; f.Damage == nil; {
-			items, next, err := page(f.id, token)
-			if err != nil {
-				return err
-			}
-			for _, found := range items {
-				found.Feed, found.Title = cmp.Or(found.Feed, f.Feed), f.Title
-				if found.Mark != "" {
-					found.Mark = fmt.Sprint(f.id, " ", found.Mark)
-				}
-				if err := yield(found); err != nil {
-					return err
-				}
-			}
-			if next == "" {
-				break
-			}
-			if seen[next] {
-				return fmt.Errorf("%s: the reader repeats a part of %s", s.Name, f.Feed)
-			}
-			seen[next], token = true, next
-		}
-	}
-	return nil
-}
-
 // SetUser makes the header log in with a user and a password.
 func (s *Server) SetUser(name, password string) {
 	r := http.Request{Header: s.Header}
 	r.SetBasicAuth(name, password)
-}
-
-// User returns the user and the password of the header; ok is false if it has none.
-func (s *Server) User() (name, password string, ok bool) {
-	r := http.Request{Header: s.Header}
-	return r.BasicAuth()
 }

@@ -1,7 +1,6 @@
 package readers
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"encoding/xml"
@@ -14,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
-	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // A Source is a source to import from. NewSource makes one.
@@ -23,36 +21,27 @@ type Source struct {
 	Name  string   // a file, a directory, a repository or a URL
 	Path  string   // of the file in a repository
 	Files []string // further files like the one named
-	Feeds []string // the feeds to import; for documents that do not name theirs, this feed
-
-	Mirrored mirror.Store // the feeds whose documents the source may lack; nil means none
+	Feeds []string // the feeds to import; if it is one, documents are all of this feed
 
 	kind sourceKind
 }
 
-// A sourceKind is a kind of source: a file, a server, or both.
+// A sourceKind is a kind of source: a file or a server.
 type sourceKind struct {
 	name   string
 	file   func(ctx context.Context, s *Source, mark string, yield func(Item) error) error
 	server func(ctx context.Context, s *Source, server *Server, mark string, yield func(Item) error) error
-	saved  bool // documents, all of one feed
 }
 
 // sourceKinds has a row for each kind, in the order in which messages name them.
 var sourceKinds = []sourceKind{
 	{name: "newsboat", file: readNewsboat},
 	{name: "miniflux", server: readMiniflux},
-	{name: "freshrss", file: databaseForms[1].source, server: readFreshRSS},
-	{name: "greader", server: readGreader},
-	{name: "feedbin", server: readFeedbin},
-	{name: "newsblur", server: readNewsBlur},
-	{name: "google-reader", file: readTakeout},
-	{name: "inoreader", file: readTakeout, server: readGreader},
-	{name: "feedly", file: readTakeout},
+	{name: "freshrss", file: databaseForms[1].source},
 	{name: "opml", file: readSubscriptions},
-	{name: "directory", saved: true, file: readDirectory},
-	{name: "git", saved: true, file: readGit},
-	{name: "warc", file: readWARCs},
+	{name: "directory", file: readDocuments},
+	{name: "warc", file: readDocuments},
+	{name: "git", file: readGit},
 }
 
 // KindNames returns the kinds of sources.
@@ -79,18 +68,17 @@ func NewSource(kind string, args []string) (*Source, error) {
 		if len(s.Feeds) == 0 {
 			return nil, errors.New("--from git: name the repository and the path of the feed's file in it")
 		}
-		s.Path, s.Feeds = s.Feeds[0], s.Feeds[1:]
+		if s.Path, s.Feeds = s.Feeds[0], s.Feeds[1:]; len(s.Feeds) > 1 {
+			return nil, errors.New("--from git: at most one feed: the documents are all of it")
+		}
 	}
-	if s.Kind == "warc" {
+	if s.Kind == "directory" || s.Kind == "warc" {
 		for len(s.Feeds) > 0 {
 			if _, err := os.Stat(s.Feeds[0]); err != nil {
 				break
 			}
 			s.Files, s.Feeds = append(s.Files, s.Feeds[0]), s.Feeds[1:]
 		}
-	}
-	if s.kind.saved && len(s.Feeds) > 1 {
-		return nil, errors.New("--from " + s.Kind + ": at most one feed: the documents are all of it")
 	}
 	if isURL := terminal.IsURL(s.Name); isURL && s.kind.server == nil || !isURL && s.kind.file == nil {
 		return nil, errors.New("--from " + s.Kind + ": " + terminal.WithoutUser(s.Name) + " is not such a source")
@@ -107,9 +95,9 @@ func NewSource(kind string, args []string) (*Source, error) {
 // IsServer reports whether the source is a server, which needs credentials.
 func (s *Source) IsServer() bool { return s.kind.server != nil && terminal.IsURL(s.Name) }
 
-// feed returns the feed of documents that do not name theirs.
+// feed returns the feed of all documents; "" if each names its own.
 func (s *Source) feed() string {
-	if len(s.Feeds) == 0 {
+	if len(s.Feeds) != 1 {
 		return ""
 	}
 	return s.Feeds[0]
@@ -117,7 +105,7 @@ func (s *Source) feed() string {
 
 // Wants reports whether to import a feed.
 func (s *Source) Wants(feed string) bool {
-	return len(s.Feeds) == 0 || s.kind.saved || slices.Contains(s.Feeds, terminal.FeedName(feed))
+	return len(s.Feeds) == 0 || slices.Contains(s.Feeds, terminal.FeedName(feed))
 }
 
 // Read takes the contents of the source after a mark. The server is the one for a URL.
@@ -151,16 +139,12 @@ func Recognise(ctx context.Context, name string) string {
 			}
 		}
 		return ""
-	case bytes.HasPrefix(text, []byte("WARC/")), isGzip(text) && strings.HasSuffix(name, ".warc.gz"):
+	case isWARC(text):
 		return "warc"
 	case bytes.HasPrefix(text, []byte("<")):
 		return documentKind(name, text)
 	case isURLs(text):
 		return "newsboat"
-	case isTakeout(text):
-		return "google-reader"
-	case bytes.HasPrefix(text, []byte("PK\x03\x04")):
-		return zipKind(name)
 	}
 	return ""
 }
@@ -177,19 +161,6 @@ func start(name string) []byte {
 		return nil
 	}
 	return bytes.TrimLeft(bytes.TrimPrefix(text, []byte("\ufeff")), " \t\r\n")
-}
-
-// zipKind returns "google-reader" for a zip with a takeout.
-func zipKind(name string) string {
-	z, err := zip.OpenReader(name)
-	if err != nil {
-		return ""
-	}
-	defer z.Close()
-	if slices.ContainsFunc(z.File, func(f *zip.File) bool { return isTakeout(zipped(f)) }) {
-		return "google-reader"
-	}
-	return ""
 }
 
 // directoryKind returns "git" for a repository.

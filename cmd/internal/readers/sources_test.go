@@ -1,12 +1,9 @@
 package readers_test
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"database/sql"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,13 +24,12 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/readers"
 	"github.com/feedhistory/feedhistory/cmd/internal/readers/readertest"
 	"github.com/feedhistory/feedhistory/compose"
-	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // A result is what an import has done.
 type result struct {
-	store   mirror.Marker
+	store   mirror.Store
 	entries map[string]*mirror.Record // by title
 	sum     readers.Counts
 	damaged []string
@@ -149,97 +144,28 @@ INSERT INTO rss_item VALUES
 	require.Empty(t, imported(t, source(t, "newsboat", file, "http://c.example/feed"), nil, "").entries, "only one feed")
 }
 
-// marked says which entries of a feed are marked: R for read, S for starred, and the labels.
-func marked(t *testing.T, r *result, feed string) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	for _, m := range feedtest.All(t, r.store.Marks(t.Context(), mirror.MarksQuery{Feed: feed})) {
-		text := ""
-		if !m.Read.IsZero() {
-			text += "R"
-		}
-		if !m.Starred.IsZero() {
-			text += "S"
-		}
-		all[m.ID] = strings.TrimSpace(text + " " + strings.Join(m.Labels, ","))
-	}
-	return all
-}
+// A line of newsboat's list has a feed, tags and a title.
+func TestNewsboatURLs(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "urls")
+	require.NoError(t, os.WriteFile(file, []byte(`# my feeds
+http://a.example/feed "R & D" daily "~My A"
+http://b.example/feed
 
-// Marks come with the entries of each reader, also of entries that are here already.
-func TestMarks(t *testing.T) {
-	const feed = "http://a.example/feed"
-	cache := filepath.Join(t.TempDir(), "cache.db")
-	execute(t, cache, newsboatTables+`
-ALTER TABLE rss_item ADD COLUMN flags VARCHAR(52);
-INSERT INTO rss_item VALUES
-	(1, 'urn:1', 'One', '', 'http://a.example/1', 'http://a.example/feed', 1700000000, 'x', 0, '', '', 0, 'text/html', 'as'),
-	(2, 'urn:2', 'Two', '', 'http://a.example/2', 'http://a.example/feed', 1700000001, 'x', 1, '', '', 0, 'text/html', ''),
-	(3, 'urn:3', 'Three', '', 'http://a.example/3', 'http://a.example/feed', 1700000002, 'x', 0, '', '', 0, 'text/html', NULL)`)
-	r := imported(t, source(t, "newsboat", cache), nil, "")
+---
+"query:Unread:unread = \"yes\"" daily
+exec:~/bin/feed daily
+https://c.example/feed ! "!hidden"
+`), 0o600))
+	r := imported(t, source(t, "newsboat", file), nil, "")
 	require.NoError(t, r.err)
-	require.Equal(t, map[string]string{"urn:1": "R a,s", "urn:3": "R"}, marked(t, r, feed))
-
-	user := filepath.Join(t.TempDir(), "ann.sqlite")
-	execute(t, user, `
-CREATE TABLE category (id INTEGER PRIMARY KEY, name VARCHAR(191) NOT NULL);
-CREATE TABLE feed (id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, url VARCHAR(32768) NOT NULL, name VARCHAR(191) NOT NULL, category INTEGER);
-CREATE TABLE tag (id INTEGER PRIMARY KEY, name VARCHAR(191) NOT NULL);
-CREATE TABLE entrytag (id_tag INTEGER, id_entry BIGINT);
-INSERT INTO category VALUES (1, 'Uncategorized'), (2, 'R &amp; D');
-INSERT INTO tag VALUES (4, 'later'), (5, 'best');
-INSERT INTO entrytag VALUES (4, 1), (5, 1);
-CREATE TABLE entry (id BIGINT NOT NULL, guid VARCHAR(767) NOT NULL, title VARCHAR(8192) NOT NULL, author VARCHAR(1024), content TEXT,
-	link VARCHAR(16383) NOT NULL, date BIGINT, is_read BOOLEAN NOT NULL DEFAULT 0, is_favorite BOOLEAN NOT NULL DEFAULT 0, id_feed INTEGER, tags VARCHAR(2048), PRIMARY KEY (id));
-INSERT INTO feed VALUES (7, 'http://a.example/feed', 'A', 2), (8, 'http://b.example/feed', 'B', 1);
-INSERT INTO entry VALUES (1, 'urn:1', 'One', '', '', 'http://a.example/1', 1700000000, 0, 1, 7, ''), (2, 'urn:2', 'Two', '', '', 'http://a.example/2', 1700000001, 1, 0, 7, '')`)
-	r.into(t, source(t, "freshrss", user), nil, "")
-	require.NoError(t, r.err)
-	require.Equal(t, map[string]string{"urn:1": "RS a,s,best,later", "urn:2": "R", "urn:3": "R"}, marked(t, r, feed), "nothing that was marked is forgotten")
-	require.Equal(t, [][]string{{"R & D"}}, r.folders(t, feed))
+	f, err := r.store.Feed(t.Context(), "http://a.example/feed")
+	require.NoError(t, err)
+	require.Equal(t, "My A", f.Named)
+	require.Equal(t, [][]string{{"R & D"}, {"daily"}}, f.Folders)
 	require.Empty(t, r.folders(t, "http://b.example/feed"))
-
-	takeout := filepath.Join(t.TempDir(), "starred.json")
-	require.NoError(t, os.WriteFile(takeout, []byte(`{"items": [
-		{"id": "x", "originId": "urn:1", "title": "One", "alternate": [{"href": "http://a.example/1"}], "origin": {"streamId": "feed/http://a.example/feed"},
-			"categories": ["user/123/state/com.google/starred", "user/123/label/News"]},
-		{"id": "y", "originId": "urn:2", "title": "Two", "alternate": [{"href": "http://a.example/2"}], "origin": {"streamId": "feed/http://a.example/feed"}, "unread": false},
-		{"id": "z", "originId": "urn:3", "title": "Three", "alternate": [{"href": "http://a.example/3"}], "origin": {"streamId": "feed/http://a.example/feed"}, "unread": true,
-			"categories": [{"id": "user/123/tag/global.saved", "label": ""}]}]}`), 0o600))
-	r = imported(t, source(t, "google-reader", takeout), nil, "")
-	require.NoError(t, r.err)
-	want := map[string]string{"urn:1": "S News", "urn:2": "R", "urn:3": "S"}
-	require.Equal(t, want, marked(t, r, feed))
-
-	// A takeout comes as a zip, among other files.
-	text, err := os.ReadFile(takeout)
-	require.NoError(t, err)
-	archive := filepath.Join(t.TempDir(), "takeout.zip")
-	f, err := os.Create(archive)
-	require.NoError(t, err)
-	z := zip.NewWriter(f)
-	for _, file := range []struct{ name, text string }{{"Reader/notes.txt", "no takeout"}, {"Reader/starred.json", string(text)}, {"Reader/liked.json", `{"items": [{"id": "y", "originId": "urn:4", "title": "Four", "unread": false, "origin": {"streamId": "feed/http://a.example/feed"}}]}`}} {
-		part, err := z.Create(file.name)
-		require.NoError(t, err)
-		_, err = io.WriteString(part, file.text)
-		require.NoError(t, err)
-	}
-	require.NoError(t, errors.Join(z.Close(), f.Close()))
-	fromZip := imported(t, source(t, "google-reader", archive), nil, "")
-	require.NoError(t, fromZip.err)
-	require.Equal(t, map[string]string{"urn:1": "S News", "urn:2": "R", "urn:3": "S", "urn:4": "R"}, marked(t, fromZip, feed))
-	rest := imported(t, source(t, "google-reader", archive), nil, "2")
-	require.NoError(t, rest.err)
-	require.Equal(t, map[string]string{"urn:3": "S", "urn:4": "R"}, marked(t, rest, feed), "a mark counts the items of all files")
-
-	// And out again, with the labels.
-	var out bytes.Buffer
-	require.NoError(t, (&readers.Export{Store: r.store}).Write(t.Context(), &out, "greader", r.store.Feeds(t.Context(), mirror.FeedQuery{})))
-	exported := filepath.Join(t.TempDir(), "exported.json")
-	require.NoError(t, os.WriteFile(exported, out.Bytes(), 0o600))
-	r = imported(t, source(t, "google-reader", exported), nil, "")
-	require.NoError(t, r.err)
-	require.Equal(t, map[string]string{"http://a.example/1": "S News", "http://a.example/2": "R", "http://a.example/3": "S"}, marked(t, r, feed), "its ids are a reader's own")
+	require.Equal(t, [][]string{{"hidden"}}, r.folders(t, "https://c.example/feed"))
+	require.NoError(t, os.WriteFile(file, []byte("exec:~/bin/feed\nhttp://a.example/feed\n"), 0o600))
+	require.Equal(t, "newsboat", readers.Recognise(t.Context(), file))
 }
 
 // The rows of a damaged page are skipped and named; those before and after it come.
@@ -338,10 +264,12 @@ func TestNewsboatItself(t *testing.T) {
 func TestFreshRSS(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ann.sqlite")
 	execute(t, file, `
-CREATE TABLE feed (id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, url VARCHAR(32768) NOT NULL, name VARCHAR(191) NOT NULL);
+CREATE TABLE category (id INTEGER PRIMARY KEY, name VARCHAR(191) NOT NULL);
+CREATE TABLE feed (id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, url VARCHAR(32768) NOT NULL, name VARCHAR(191) NOT NULL, category INTEGER);
 CREATE TABLE entry (id BIGINT NOT NULL, guid VARCHAR(767) NOT NULL, title VARCHAR(8192) NOT NULL, author VARCHAR(1024), content TEXT,
 	link VARCHAR(16383) NOT NULL, date BIGINT, hash BINARY(16), id_feed INTEGER, tags VARCHAR(2048), attributes TEXT, PRIMARY KEY (id));
-INSERT INTO feed VALUES (7, 'http://a.example/feed?a=1&amp;b=2', 'A &amp; B');
+INSERT INTO category VALUES (1, 'Uncategorized'), (2, 'R &amp; D');
+INSERT INTO feed VALUES (7, 'http://a.example/feed?a=1&amp;b=2', 'A &amp; B', 2), (9, 'http://b.example/feed', 'B', 1);
 INSERT INTO entry VALUES
 	(1700000000000001, 'urn:1', 'One &amp; only', 'Ann; Bob', '<p>One</p>', 'http://a.example/?p=1&amp;x=2', 1700000000, x'00ff', 7, '#news #more',
 		'{"enclosures":[{"url":"http://a.example/1.mp3","type":"audio/mpeg","length":12}]}'),
@@ -359,6 +287,54 @@ INSERT INTO entry VALUES
 	require.Equal(t, []compose.Category{{Term: "news"}, {Term: "more"}}, d.Categories)
 	require.Len(t, d.Links, 2)
 	require.Equal(t, "http://a.example/2", r.entries["No id"].ID)
+	require.Equal(t, [][]string{{"R & D"}}, r.folders(t, one.Feed))
+	require.Empty(t, r.folders(t, "http://b.example/feed"))
+}
+
+// FreshRSS itself, whose sources are in the folder that FEEDHISTORY_FRESHRSS names, takes
+// entries and folders, and gives them back.
+func TestRealFreshRSS(t *testing.T) {
+	sources := os.Getenv("FEEDHISTORY_FRESHRSS")
+	if sources == "" {
+		t.Skip("FEEDHISTORY_FRESHRSS names no folder")
+	}
+	dir, url := t.TempDir(), "http://a.example/feed"
+	root := filepath.Join(dir, "freshrss")
+	require.NoError(t, os.CopyFS(root, os.DirFS(sources)))
+	require.NoError(t, os.RemoveAll(filepath.Join(root, "data/users/ann")))
+	_ = os.Remove(filepath.Join(root, "data/config.php"))
+	_ = os.Remove(filepath.Join(root, "data/applied_migrations.txt"))
+	run := func(script string, args ...string) {
+		cmd := exec.Command("php", append([]string{"cli/" + script + ".php"}, args...)...)
+		cmd.Dir = root
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s: %s", script, out)
+	}
+	run("do-install", "--default-user", "ann", "--auth-type", "none", "--db-type", "sqlite", "--environment", "production", "--base-url", "http://localhost/", "--language", "en", "--title", "x")
+	run("create-user", "--user", "ann", "--password", "password")
+
+	mine := mirror.NewMemory()
+	now := time.Now().UTC()
+	_, err := (&mirror.Recall{Mirror: &mirror.Mirror{Store: mine}, Name: "x"}).Entries(t.Context(), url, "A", []mirror.KeptEntry{
+		{Draft: compose.Draft{ID: "urn:1", Title: feedhistory.Text{Body: "One"}, Updated: now}},
+		{Draft: compose.Draft{ID: "urn:2", Title: feedhistory.Text{Body: "Two"}, Updated: now}},
+		{Draft: compose.Draft{ID: "urn:3", Title: feedhistory.Text{Body: "Three"}, Updated: now}},
+	})
+	require.NoError(t, err)
+	var list, items bytes.Buffer
+	require.NoError(t, readers.WriteOPML(&list, now, []readers.Outline{{Text: "A", URL: url, Folders: [][]string{{"Q & A"}}}}))
+	require.NoError(t, (&readers.Export{Store: mine}).Write(t.Context(), &items, "greader", mine.Feeds(t.Context(), mirror.FeedQuery{})))
+	for name, text := range map[string][]byte{"list.opml": list.Bytes(), "items.json": items.Bytes()} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	run("import-for-user", "--user", "ann", "--filename", filepath.Join(dir, "list.opml"))
+	run("import-for-user", "--user", "ann", "--filename", filepath.Join(dir, "items.json"))
+	file := filepath.Join(dir, "ann.sqlite")
+	run("export-sqlite-for-user", "--user", "ann", "--filename", file)
+	r := imported(t, source(t, "freshrss", file), nil, "")
+	require.NoError(t, r.err)
+	require.Len(t, r.entries, 3)
+	require.Equal(t, [][]string{{"Q & A"}}, r.folders(t, url))
 }
 
 func TestMiniflux(t *testing.T) {
@@ -369,7 +345,6 @@ func TestMiniflux(t *testing.T) {
 	for n := range entries {
 		m.Poll(feed, fmt.Sprint("urn:", n), readertest.Entry{
 			URL: fmt.Sprint("http://a.example/", n), Title: fmt.Sprint("Entry ", n), Content: "<p>Text</p>", PublishedAt: time.Unix(1700000000+int64(n), 0).UTC(),
-			Status: map[bool]string{true: "read", false: "unread"}[n < 10], Starred: n == 20,
 		})
 	}
 	server := func() *readers.Server {
@@ -392,9 +367,6 @@ func TestMiniflux(t *testing.T) {
 	require.NoError(t, r.err)
 	require.Len(t, r.entries, entries, "Miniflux's hash tells that entry 7 is the one of newsboat")
 	require.Equal(t, "http://a.example/9", r.entries["Entry 9"].ID)
-	marks := marked(t, r, "http://a.example/feed")
-	require.Len(t, marks, 11)
-	require.Equal(t, "R S", marks["urn:7"]+" "+marks["http://a.example/20"])
 	require.EqualValues(t, 1700000009, r.entries["Entry 9"].Content.Published.Unix())
 	_, err = r.store.Feed(t.Context(), "http://b.example/feed")
 	require.NoError(t, err, "a feed without entries")
@@ -443,135 +415,6 @@ func plain(t *testing.T) *http.Transport {
 	return transport
 }
 
-// A greader is a server with the Google Reader API.
-type greader struct {
-	items    int
-	numbered bool // it gives items by their numbers only, as Miniflux does
-}
-
-func (g *greader) item(n int) map[string]any {
-	return map[string]any{
-		"id": fmt.Sprintf("tag:google.com,2005:reader/item/%016x", n), "title": fmt.Sprint("Entry &amp; ", n), "published": 1700000000 + n,
-		"alternate": []any{map[string]any{"href": fmt.Sprint("http://a.example/", n), "type": "text/html"}},
-		"summary":   map[string]any{"content": "<p>Text</p>"}, "author": "Ann", "origin": map[string]any{"streamId": "feed/52", "title": "A"},
-		"enclosure": []any{map[string]any{"href": "http://a.example/1.mp3", "type": "audio/mpeg", "length": 5}},
-	}
-}
-
-func (g *greader) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	answer := func(v any) { _ = json.NewEncoder(w).Encode(v) }
-	if strings.HasSuffix(r.URL.Path, "/accounts/ClientLogin") {
-		if r.FormValue("Email") != "ann" || r.FormValue("Passwd") != "pass:word" {
-			http.Error(w, "Error=BadAuthentication", http.StatusForbidden)
-			return
-		}
-		_, _ = w.Write([]byte("SID=x\nLSID=y\nAuth=ann/token\n"))
-		return
-	}
-	if r.Header.Get("Authorization") != "GoogleLogin auth=ann/token" {
-		http.Error(w, "Unauthorized", http.StatusUnauthorized)
-		return
-	}
-	from, _ := strconv.Atoi(r.URL.Query().Get("c"))
-	end := min(from+100, g.items)
-	next := map[string]any{}
-	if end < g.items {
-		next["continuation"] = strconv.Itoa(end)
-	}
-	switch path := r.URL.Path[strings.Index(r.URL.Path, "/reader/"):]; {
-	case path == "/reader/api/0/subscription/list":
-		answer(map[string]any{"subscriptions": []any{map[string]any{"id": "feed/52", "title": "A", "url": "http://a.example/feed",
-			"categories": []any{map[string]any{"id": "user/-/label/News", "label": "News"}, map[string]any{"id": "user/-/label/Uncategorized", "label": "Uncategorized"}}}}})
-	case path == "/reader/api/0/stream/contents/feed/52" && !g.numbered:
-		items := []any{}
-		for n := from; n < end; n++ {
-			items = append(items, g.item(n))
-		}
-		next["items"] = items
-		answer(next)
-	case path == "/reader/api/0/stream/items/ids" && r.URL.Query().Get("s") == "feed/52":
-		refs := []any{}
-		for n := from; n < end; n++ {
-			refs = append(refs, map[string]any{"id": strconv.Itoa(n)})
-		}
-		next["itemRefs"] = refs
-		answer(next)
-	case path == "/reader/api/0/token":
-		_, _ = w.Write([]byte("for POST"))
-	case path == "/reader/api/0/stream/items/contents" && r.Method == http.MethodPost:
-		if _ = r.ParseForm(); r.PostForm.Get("T") != "for POST" {
-			http.Error(w, "Unauthorized", http.StatusUnauthorized)
-			return
-		}
-		items := []any{}
-		for _, id := range r.Form["i"] {
-			n, _ := strconv.Atoi(id)
-			items = append(items, g.item(n))
-		}
-		answer(map[string]any{"items": items})
-	default:
-		answer([]any{}) // as Miniflux answers
-	}
-}
-
-func TestGreader(t *testing.T) {
-	for name, numbered := range map[string]bool{"contents": false, "numbers": true} {
-		t.Run(name, func(t *testing.T) {
-			site := httptest.NewServer(&greader{items: 230, numbered: numbered})
-			defer site.Close()
-			s, err := readers.NewSource("freshrss", []string{site.URL})
-			require.NoError(t, err)
-			r, _ := http.NewRequest(http.MethodGet, site.URL, nil)
-			r.SetBasicAuth("ann", "pass:word")
-			server := &readers.Server{URL: site.URL, Wait: time.Millisecond, Header: r.Header, Transport: plain(t)}
-			got := imported(t, s, server, "")
-			require.NoError(t, got.err)
-			require.Len(t, got.entries, 230)
-			e := got.entries["Entry & 7"]
-			require.Equal(t, "http://a.example/feed http://a.example/7", e.Feed+" "+e.ID)
-			require.Equal(t, [][]string{{"News"}}, got.folders(t, "http://a.example/feed"))
-			require.Len(t, imported(t, s, &readers.Server{URL: site.URL, Header: server.Header, Transport: plain(t)}, "feed/51 100").entries, 230, "the feed of the mark is gone")
-			r.SetBasicAuth("ann", "wrong")
-			require.ErrorContains(t, imported(t, s, &readers.Server{URL: site.URL, Header: r.Header, Transport: plain(t), Login: "--user"}, "").err, "rejected the credentials")
-		})
-	}
-}
-
-func TestTakeout(t *testing.T) {
-	item := `{"id":"tag:google.com,2005:reader/item/1","title":"One","published":1200000000,"updated":1200000001,
-		"alternate":[{"href":"http://a.example/1","type":"text/html"}],"content":{"direction":"ltr","content":"<p>One</p>"},
-		"origin":{"streamId":"feed/http://a.example/feed","title":"A"}}`
-	feedly := `{"id":"x","originId":"urn:2","fingerprint":"f","title":"Two","published":1200000000000,"alternate":[{"href":"http://a.example/2"}],
-		"summary":{"content":"Two"},"origin":{"streamId":"feed/http://a.example/feed","title":"A"}}`
-	feedly += `,{"id":"y","guid":"2a20df9cf13f061a2d38f16d28d11d599d9f042d","title":"Made","alternate":[{"href":"http://a.example/4"}],
-		"origin":{"streamId":"feed/2","feedUrl":"http://a.example/feed"}}`
-	damaged := `{"title":7,"origin":{}},{"title":"No feed","alternate":[{"href":"http://a.example/3"}]}`
-	for name, text := range map[string]string{
-		"an object": `{"direction":"ltr","id":"user/1/state/com.google/starred","items":[` + item + "," + feedly + "," + damaged + `],"continuation":"x"}`,
-		"a list":    "[" + item + "," + feedly + "," + damaged + "]",
-	} {
-		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "starred.json")
-			require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-			r := imported(t, source(t, "google-reader", file), nil, "")
-			require.NoError(t, r.err)
-			require.Len(t, r.damaged, 2)
-			require.Equal(t, "http://a.example/1", r.entries["One"].ID)
-			require.Equal(t, "urn:2", r.entries["Two"].ID)
-			require.Equal(t, "http://a.example/4", r.entries["Made"].ID, "FreshRSS has made the id")
-			require.Equal(t, 2008, r.entries["Two"].Content.Published.Year())
-			require.Len(t, imported(t, source(t, "google-reader", file), nil, "1").entries, 2, "after a mark")
-			require.NoError(t, os.WriteFile(file, []byte(text[:len(text)-20]), 0o600))
-			cut := imported(t, source(t, "google-reader", file), nil, "")
-			require.ErrorContains(t, cut.err, "after item")
-			require.Len(t, cut.entries, 3, "what came before is there")
-		})
-	}
-	file := filepath.Join(t.TempDir(), "export.jsonl")
-	require.NoError(t, os.WriteFile(file, []byte(`{"type":"feed","feed":"http://a.example/feed"}`), 0o600))
-	require.Empty(t, readers.Recognise(t.Context(), file))
-}
-
 func document(self string, n, size int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:feed</id><title>Saved</title><link rel="self" href="%s"/><updated>%s</updated>`,
@@ -603,6 +446,20 @@ func TestDirectory(t *testing.T) {
 	r = imported(t, source(t, "directory", filepath.Join(dir, "nobody.xml"), "http://n.example/feed"), nil, "")
 	require.NoError(t, r.err)
 	require.Len(t, r.entries, 1)
+
+	// WARC files are among the documents, and several feeds are chosen by the names they give.
+	write("c/3.xml", document("http://c.example/feed", 30, 1))
+	write("crawl.gz", zipped(warcOf("response", "http://a.example/feed", crawled, answerOf("200 OK", "", document("http://a.example/feed", 20, 1)))+
+		warcOf("response", "http://b.example/feed", crawled, answerOf("200 OK", "", document("http://b.example/feed", 40, 1)))))
+	for feeds, want := range map[string]int{"": 8, "http://a.example/feed http://b.example/feed": 7, "http://b.example/feed http://c.example/feed": 2} {
+		r = imported(t, source(t, "directory", append([]string{dir}, strings.Fields(feeds)...)...), nil, "")
+		require.NoError(t, r.err)
+		require.Len(t, r.entries, want, feeds)
+	}
+	require.Equal(t, "http://c.example/feed", r.entries["Entry 30"].Feed)
+	r = imported(t, source(t, "directory", filepath.Join(dir, "c"), filepath.Join(dir, "crawl.gz"), "http://a.example/feed", "http://c.example/feed"), nil, "")
+	require.NoError(t, r.err)
+	require.Len(t, r.entries, 2)
 }
 
 // A repository has 300 versions of a feed, whose window is ten entries.
@@ -655,7 +512,7 @@ func TestGit(t *testing.T) {
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"newsboat"}, {"nonsense", "x"}, {"git", "repository"}, {"miniflux", "file"}, {"newsboat", "http://a.example/"}, {"", "missing"},
-		{"directory", "x", "http://a.example/", "http://b.example/"}, {"newsboat", "cache.db", "not a feed"},
+		{"git", "repository", "path", "http://a.example/", "http://b.example/"}, {"freshrss", "https://rss.example/"}, {"greader", "https://rss.example/"}, {"newsboat", "cache.db", "not a feed"},
 	} {
 		_, err := readers.NewSource(args[0], args[1:])
 		require.Error(t, err, "%q", args)

@@ -62,6 +62,19 @@ func newWARC(r io.Reader) (*warcReader, error) {
 
 func isGzip(data []byte) bool { return bytes.HasPrefix(data, []byte("\x1f\x8b")) }
 
+// isWARC reports whether a file is a WARC file, by its beginning.
+func isWARC(start []byte) bool {
+	const magic = "WARC/"
+	if isGzip(start) {
+		z, err := gzip.NewReader(bytes.NewReader(start))
+		if err != nil {
+			return false
+		}
+		start, _ = io.ReadAll(io.LimitReader(z, int64(len(magic))))
+	}
+	return bytes.HasPrefix(start, []byte(magic))
+}
+
 // next returns the header of the next record, whose block is then the content; io.EOF at the
 // end. Other errors name the record and its place.
 func (w *warcReader) next() (textproto.MIMEHeader, error) {
@@ -150,126 +163,97 @@ func (w *warcReader) answer() (http.Header, []byte, error) {
 	return resp.Header, body, nil
 }
 
-// A capture is an answer in a WARC file: the document of a feed or a page; or damage there.
+// A capture is a feed document in a WARC file, or damage there.
 type capture struct {
-	url    string
 	at     time.Time
-	header http.Header
-	body   []byte
-	doc    *feedhistory.Document // nil if it is no feed
-	isPage bool                  // a whole page in HTML
+	doc    *feedhistory.Document // nil if none of it could be read
 	damage error
 }
 
-// readWARC yields the documents of feeds and the pages in a WARC file. Damage of a record
-// ends it.
-func readWARC(ctx context.Context, file io.Reader, yield func(capture) error) error {
-	w, err := newWARC(file)
-	for err == nil && ctx.Err() == nil {
+// item returns the document with its feed; with none if it belongs to none of those wanted.
+func (c *capture) item(feeds feedGroups) Item {
+	found := Item{Damage: c.damage}
+	if c.doc != nil {
+		found.Feed, found.Title = feeds.feed[bare(c.doc.URL)], c.doc.Title
+		found.Document = &Saved{Document: c.doc, At: c.at}
+	}
+	return found
+}
+
+// readWARC yields the feed documents in a WARC file. Damage of a record ends it.
+func readWARC(ctx context.Context, name string, yield func(capture) error) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	w, damage := newWARC(f)
+	for damage == nil && ctx.Err() == nil {
 		var header textproto.MIMEHeader
-		if header, err = w.next(); err != nil {
+		if header, damage = w.next(); damage != nil {
 			break
 		}
-		found := capture{url: strings.Trim(header.Get("WARC-Target-URI"), "<>")} // wget writes them
-		if header.Get("WARC-Type") != "response" || !isWeb(found.url) {
-			continue
-		}
-		found.header, found.body, found.damage = w.answer()
-		if found.damage == nil && looksLikeFeed(found.body) {
-			found.doc, found.damage = feedhistory.Parser{Header: found.header}.Parse(bytes.NewReader(found.body), found.url)
-		}
-		if parse, ok := errors.AsType[*feedhistory.ParseError](found.damage); ok && parse.Reason == feedhistory.ReasonNotFeed {
-			found.damage = nil
-		}
+		found := w.capture(header)
 		if found.damage != nil {
-			found.damage = fmt.Errorf("record %d: %w", w.number, found.damage)
+			found.damage = fmt.Errorf("%s: record %d: %w", name, w.number, found.damage)
 		}
-		isWhole := found.damage == nil && w.block.N == 0 && header.Get("WARC-Truncated") == ""
-		found.isPage = isWhole && found.doc == nil && strings.Contains(found.header.Get("Content-Type"), "html")
-		found.at, _ = time.Parse(time.RFC3339Nano, header.Get("WARC-Date"))
-		if found.doc != nil || found.isPage || found.damage != nil {
+		if found.doc != nil || found.damage != nil {
 			if err := yield(found); err != nil {
 				return err
 			}
 		}
 	}
-	if err != nil && err != io.EOF {
-		return yield(capture{damage: err})
+	if damage != nil && damage != io.EOF {
+		return yield(capture{damage: fmt.Errorf("%s: %w", name, damage)})
 	}
 	return ctx.Err()
 }
 
-func readCaptures(ctx context.Context, names []string, yield func(capture) error) error {
-	for _, name := range names {
-		f, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		err = readWARC(ctx, f, func(found capture) error {
-			if found.damage != nil {
-				found.damage = fmt.Errorf("%s: %w", name, found.damage)
-			}
-			return yield(found)
-		})
-		f.Close()
-		if err != nil {
-			return err
-		}
+// capture returns the feed document of the current record; the zero value for another record.
+func (w *warcReader) capture(header textproto.MIMEHeader) (c capture) {
+	url := strings.Trim(header.Get("WARC-Target-URI"), "<>") // wget writes them
+	if header.Get("WARC-Type") != "response" || !isWeb(url) {
+		return c
 	}
-	return nil
+	fields, body, err := w.answer()
+	if err == nil && looksLikeFeed(body) {
+		c.doc, err = feedhistory.Parser{Header: fields}.Parse(bytes.NewReader(body), url)
+	}
+	if parse, ok := errors.AsType[*feedhistory.ParseError](err); !ok || parse.Reason != feedhistory.ReasonNotFeed {
+		c.damage = err
+	}
+	c.at, _ = time.Parse(time.RFC3339Nano, header.Get("WARC-Date"))
+	return c
 }
 
-// readWARCs takes the documents of the given feeds from WARC files, and then the posts among
-// the pages of their sites; of all feeds if none are given. It reads the files twice, because
-// a document may come before those that link to it.
-func readWARCs(ctx context.Context, s *Source, _ string, yield func(Item) error) (err error) {
-	names, roots := append([]string{s.Name}, s.Files...), slices.Clone(s.Feeds)
-	g := feedGroups{map[string]string{}, map[string][]string{}, len(roots) > 0}
-	pages, err := newSavedPages()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, pages.close()) }()
-	for _, feed := range s.Feeds {
-		if err := pages.expectMirrored(ctx, s.Mirrored, feed); err != nil {
-			return err
+// feedsOf returns the feeds of the documents in WARC files: the given ones or, if none are
+// given, those the documents name at their own hosts.
+func feedsOf(ctx context.Context, files []savedFile, given []string) (feedGroups, error) {
+	g, roots := feedGroups{map[string]string{}, map[string][]string{}, len(given) > 0}, slices.Clone(given)
+	for _, f := range files {
+		if !f.isWARC {
+			continue
 		}
-	}
-	err = readCaptures(ctx, names, func(found capture) error {
-		if found.doc != nil {
+		err := readWARC(ctx, f.name, func(found capture) error {
+			if found.doc == nil {
+				return nil
+			}
 			g.add(found.doc)
-			pages.expect(found.doc)
-			if self := selfOf(found.doc); len(s.Feeds) == 0 && feedhistory.HostOf(self) == feedhistory.HostOf(found.doc.URL) {
+			if self := selfOf(found.doc); len(given) == 0 && feedhistory.HostOf(self) == feedhistory.HostOf(found.doc.URL) {
 				roots = append(roots, self)
-			} else if len(s.Feeds) == 0 {
+			} else if len(given) == 0 {
 				roots = append(roots, found.doc.URL)
 			}
+			return nil
+		})
+		if err != nil {
+			return g, err
 		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	for _, root := range roots {
 		g.assign(bare(root), root)
 	}
-	n := 0
-	err = readCaptures(ctx, names, func(found capture) error {
-		item := Item{Damage: found.damage}
-		if found.doc != nil {
-			item.Feed, item.Title = g.feed[bare(found.doc.URL)], found.doc.Title
-			item.Document = &Saved{Document: found.doc, Older: n, At: found.at}
-			n++
-		}
-		if err := pages.add(&found, item.Feed); err != nil || found.isPage {
-			return err
-		}
-		return yield(item)
-	})
-	if err != nil {
-		return err
-	}
-	return pages.posts(ctx, yield)
+	return g, nil
 }
 
 // feedGroups tells which feed a document belongs to. Addresses are bare.
