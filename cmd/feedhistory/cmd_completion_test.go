@@ -41,7 +41,7 @@ var completed = []struct {
 	{"feedhistory list --db=feeds.db ", []string{"go.example/feed.atom", "xkcd.example/atom.xml", "secret.example/rss"}, []string{"token", "https", "feed.one.atom"}},
 	{"feedhistory rm --db feeds.db x", []string{"xkcd.example/atom.xml"}, []string{"go.example"}},
 	{"feedhistory erase --db feeds.db --feed g", []string{"go.example/feed.atom"}, []string{"xkcd"}},
-	{"feedhistory download --db feeds.db --out fee", []string{"feed.one.atom"}, []string{"xkcd"}},
+	{"feedhistory export --db feeds.db --output fee", []string{"feed.one.atom"}, []string{"xkcd"}},
 	{"feedhistory inspect feed.", []string{"feed.one.atom", "feed.two.rss"}, []string{"completion.sh"}},
 }
 

@@ -46,7 +46,7 @@ func TestScriptsBehindPooler(t *testing.T) {
 	t.Parallel()
 	server := postgres(t)
 	pooled(t, server.Database(t)) // skips without a pooler
-	runScripts(t, func() string { return pooled(t, server.Database(t)) }, "sync", "syncevery", "list", "entries", "export", "download")
+	runScripts(t, func() string { return pooled(t, server.Database(t)) }, "sync", "syncevery", "list", "entries", "export")
 }
 
 // All tests share a server, which the first of them starts, and TestMain stops.
@@ -141,7 +141,7 @@ func TestReadOnlyServer(t *testing.T) {
 	status, _, stderr := call(t.Context(), "", "sync", "--db", dsn, "--allow-private", site.URL)
 	require.Zero(t, status, stderr)
 	frozen := dsn + "&options=-c%20default_transaction_read_only%3Don"
-	for _, args := range [][]string{{"sync", "--all"}, {"sync", "--allow-private", site.URL}, {"sync", site.URL + "/new"}, {"rm", site.URL}, {"erase", "urn:1"}, {"download", "--out", t.TempDir()}} {
+	for _, args := range [][]string{{"sync", "--all"}, {"sync", "--allow-private", site.URL}, {"sync", site.URL + "/new"}, {"rm", site.URL}, {"erase", "urn:1"}} {
 		status, _, stderr := call(t.Context(), "", append(args, "--db", frozen)...)
 		require.Equal(t, terminal.ExitFailed, status, args)
 		require.Contains(t, stderr, ": the store is open for reading only: the server is a replica, or its user may not write; nothing was polled or changed\n", args)

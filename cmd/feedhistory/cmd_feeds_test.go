@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -582,4 +583,33 @@ func TestLimitsInWords(t *testing.T) {
 		require.Equal(t, terminal.ExitFailed, status, want)
 		require.Contains(t, said(stderr), "limit: "+want)
 	}
+}
+
+// A podcast whose host signs the addresses of episodes again at each poll: over four days no
+// entry has changed, none has an earlier version, and the newest addresses are those given out.
+func TestResignedEpisodes(t *testing.T) {
+	feedtest.Long(t)
+	var day atomic.Int64
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		today := fmt.Sprintf("token-time=%d&amp;token-hash=hash%d", 1_700_000_000+day.Load()*86400, day.Load())
+		_, _ = fmt.Fprint(w, `<rss version="2.0"><channel><title>Pod</title>`)
+		for n := 2 + day.Load(); n > 0; n-- { // a new episode each day
+			_, _ = fmt.Fprintf(w, `<item><guid isPermaLink="false">%d</guid><title>Episode %d</title><pubDate>%s</pubDate><enclosure url="/%d/1.mp3?%s" length="9" type="audio/mpeg"/></item>`,
+				n, n, time.Date(2003, 12, int(n), 0, 0, 0, 0, time.UTC).Format(time.RFC1123Z), n, today)
+		}
+		_, _ = fmt.Fprint(w, `</channel></rss>`)
+	}))
+	db := filepath.Join(t.TempDir(), "feeds.db")
+	for range 4 {
+		added := 1
+		if day.Add(1) == 1 {
+			added = 3
+		}
+		status, stdout, stderr := call(t.Context(), "", "sync", "--db", db, "--allow-private", "--json", server.URL+"/pod.rss")
+		require.Zero(t, status, stderr)
+		require.Contains(t, stdout, fmt.Sprintf(`"added":%d,"changed":0,`, added))
+	}
+	_, stdout, _ := call(t.Context(), "", "entries", "--db", db, "--enclosures")
+	require.Equal(t, 6, strings.Count(stdout, "hash4"), stdout)
+	require.Empty(t, contentsOf(t, db).Versions)
 }

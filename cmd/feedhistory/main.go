@@ -105,26 +105,25 @@ func checkEmpty(args []string) error {
 type commandLine struct {
 	command.Globals
 
-	Inspect  inspectCommand  `cmd:"" help:"Show one feed document."`
-	Fetch    fetchCommand    `cmd:"" help:"Fetch a feed's whole history."`
-	Check    checkCommand    `cmd:"" help:"Check a feed's history for faults."`
-	Publish  publishCommand  `cmd:"" help:"Publish entries as a feed with its whole history."`
-	Harvest  harvestCommand  `cmd:"" help:"Print the changes in a collection since the last harvest."`
-	Produce  produceCommand  `cmd:"" help:"Publish records, entities or entries for others to harvest."`
-	Serve    serveCommand    `cmd:"" help:"Serve published feeds, or the history server, over HTTP."`
-	Demo     demoCommand     `cmd:"" help:"Show all this on a small website of its own, without a network."`
-	Sync     syncCommand     `cmd:"" help:"Mirror feeds: poll them, and keep everything they publish."`
-	List     listCommand     `cmd:"" help:"List the mirrored feeds, with a verdict on each."`
-	Entries  entriesCommand  `cmd:"" help:"Show the entries in the mirror."`
-	Entry    entryCommand    `cmd:"" help:"Show one entry as text."`
-	New      newCommand      `cmd:"" help:"Print the entries not printed before."`
-	Download downloadCommand `cmd:"" help:"Download the files of mirrored entries, such as episodes."`
-	Export   exportCommand   `cmd:"" help:"Write mirrored feeds as JSON Lines, Atom, OPML or in other formats."`
-	Import   importCommand   `cmd:"" help:"Import the output of export --raw, or entries that feed readers and others have kept."`
-	Move     moveCommand     `cmd:"" help:"Give a mirrored feed another address."`
-	Rm       rmCommand       `cmd:"" help:"Remove feeds from the mirror."`
-	Erase    eraseCommand    `cmd:"" help:"Remove entries for good, from a mirror and from published feeds."`
-	DB       dbCommand       `cmd:"" name:"db" help:"Check, describe, copy or rewrite the database of the mirrored feeds."`
+	Inspect inspectCommand `cmd:"" help:"Show one feed document."`
+	Fetch   fetchCommand   `cmd:"" help:"Fetch a feed's whole history."`
+	Check   checkCommand   `cmd:"" help:"Check a feed's history for faults."`
+	Publish publishCommand `cmd:"" help:"Publish entries as a feed with its whole history."`
+	Harvest harvestCommand `cmd:"" help:"Print the changes in a collection since the last harvest."`
+	Produce produceCommand `cmd:"" help:"Publish records, entities or entries for others to harvest."`
+	Serve   serveCommand   `cmd:"" help:"Serve published feeds, or the history server, over HTTP."`
+	Demo    demoCommand    `cmd:"" help:"Show all this on a small website of its own, without a network."`
+	Sync    syncCommand    `cmd:"" help:"Mirror feeds: poll them, and keep everything they publish."`
+	List    listCommand    `cmd:"" help:"List the mirrored feeds, with a verdict on each."`
+	Entries entriesCommand `cmd:"" help:"Show the entries in the mirror."`
+	Entry   entryCommand   `cmd:"" help:"Show one entry as text."`
+	New     newCommand     `cmd:"" help:"Print the entries not printed before."`
+	Export  exportCommand  `cmd:"" help:"Write mirrored feeds as JSON Lines, Atom, OPML or in other formats."`
+	Import  importCommand  `cmd:"" help:"Import the output of export --raw, or entries that feed readers and others have kept."`
+	Move    moveCommand    `cmd:"" help:"Give a mirrored feed another address."`
+	Rm      rmCommand      `cmd:"" help:"Remove feeds from the mirror."`
+	Erase   eraseCommand   `cmd:"" help:"Remove entries for good, from a mirror and from published feeds."`
+	DB      dbCommand      `cmd:"" name:"db" help:"Check, describe, copy or rewrite the database of the mirrored feeds."`
 
 	Handover handoverCommand `cmd:"" help:"Hand the mirrored history over to a feed reader."`
 
@@ -151,6 +150,7 @@ var otherWords = map[string]string{
 	"backup":      "feedhistory db backup FILE copies the database",
 	"cat":         showsEntries,
 	"delete":      removesFeeds,
+	"download":    "feedhistory entries --enclosures prints the addresses of files, for aria2c, wget and yt-dlp",
 	"feeds":       "feedhistory list lists the feeds",
 	"find":        searches,
 	"get":         "feedhistory fetch URL prints a feed's history, feedhistory sync URL mirrors it",

@@ -133,7 +133,6 @@ func (w *verbWorld) runs() []verbRun {
 		{verb: "export", args: []string{db, "--raw"}, silent: true},
 		{verb: "handover", args: []string{db, "--to", w.reader.URL}},
 		{verb: "move", args: []string{db, w.publisher + site.Complete, w.publisher + "/moved.atom"}},
-		{verb: "download", args: []string{db, "--out=" + filepath.Join(w.dir, "enclosures"), "--allow-private"}},
 		{verb: "db check", args: []string{db}, silent: true},
 		{verb: "db info", args: []string{db}, silent: true},
 		{verb: "db backup", args: []string{db, filepath.Join(w.dir, "backup.db")}},
@@ -251,7 +250,7 @@ func TestJSONLines(t *testing.T) {
 		}
 	}
 	for name, node := range verbs {
-		if hasFlag(node, "json") != nil && !slices.Contains([]string{"import", "db check", "download"}, name) { // there is no damage and no enclosure; download.txtar has some
+		if hasFlag(node, "json") != nil && !slices.Contains([]string{"import", "db check"}, name) { // there is no damage
 			require.NotZero(t, tried[name], "%s --json printed nothing", name)
 		}
 	}
@@ -542,7 +541,7 @@ var wrongTexts = map[string]string{
 	"publish --name": "../feed.atom", "published": "", "s3-endpoint": "x y", "save": "/no/such/file", "search": "", "site": "x y", "site-dir": "", "snapshot": "x y",
 	"state": "", "status": "x y", "through": "x y", "timezone": "x y", "title": "", "to": "x y", "token": "", "token-env": "x y",
 	"token-file": "/no/such/file", "type": "", "user": "a:b", "user-agent": "",
-	"download --name": "{nothing}", "maildir": "", "output": "/no/such/file",
+	"maildir": "", "output": "/no/such/file",
 }
 
 // wrong returns wrong values of a flag.
@@ -574,7 +573,7 @@ func TestWrongValues(t *testing.T) {
 	arguments := map[string][]string{
 		"inspect": {url}, "fetch": {url}, "check": {"--chain", url}, "publish": {"--out=" + file("out"), "--base=https://example.org/"},
 		"harvest": {"--protocol=modified-range", url}, "produce": {"--protocol=atom-pmh", "--base=https://example.org/", "--out=" + file("out")},
-		"sync": {url}, "entry": {"urn:1"}, "download": {"--out=" + file("out")}, "move": {url, url + "2"}, "rm": {url}, "erase": {"urn:1"},
+		"sync": {url}, "entry": {"urn:1"}, "move": {url, url + "2"}, "rm": {url}, "erase": {"urn:1"},
 		"db backup": {file("b.db")}, "handover": {"--to=" + server.URL, url}, "completion": {"bash"},
 		"conformance run": {"--", "true"}, "conformance page": {file("report")}, "conformance publisher": {"--add=true", url},
 		"import": {"--from=miniflux", server.URL},

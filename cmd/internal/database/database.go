@@ -1,6 +1,6 @@
 // Package database opens the database of the mirrored feeds, with the credentials kept in
-// the file next to it, and explains its errors in plain words. It polls the feeds, reports
-// on the polls, and downloads the files of their entries.
+// the file next to it, and explains its errors in plain words. It polls the feeds, and
+// reports on the polls.
 package database
 
 import (
@@ -285,6 +285,10 @@ func (d *Location) Connect(ctx context.Context) (*Store, error) {
 		return nil, d.Failure(err)
 	}
 	store.Keys = keys
+	// Earlier versions recorded downloads.
+	if _, err := store.DB.ExecContext(ctx, "DROP TABLE IF EXISTS feedhistory_downloads"); err != nil {
+		return nil, errors.Join(d.Failure(err), store.Close())
+	}
 	return store, nil
 }
 
@@ -496,25 +500,20 @@ func (s *Store) Commit(ctx context.Context, c *mirror.Commit) error {
 	return s.Store.Commit(ctx, c)
 }
 
-// Remove implements mirror.Store. It also removes the feed's credentials, and the records
-// of its downloads and of its entries that were printed.
+// Remove implements mirror.Store. It also removes the feed's credentials, and the record
+// of its entries that were printed.
 func (s *Store) Remove(ctx context.Context, url string) error {
 	err := s.Store.Remove(ctx, url)
 	if err == nil && s.Keys != nil {
 		err = s.Keys.Replace(url, "")
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = s.DB.ExecContext(ctx, printedSchema)
 	}
-	for table, schema := range map[string]string{"feedhistory_downloads": downloadsSchema, "feedhistory_printed": printedSchema} {
-		if _, err = s.DB.ExecContext(ctx, schema); err == nil {
-			_, err = s.DB.ExecContext(ctx, "DELETE FROM "+table+" WHERE feed = $1", url)
-		}
-		if err != nil {
-			return err
-		}
+	if err == nil {
+		_, err = s.DB.ExecContext(ctx, "DELETE FROM feedhistory_printed WHERE feed = $1", url)
 	}
-	return nil
+	return err
 }
 
 // Close closes the database. It returns an error if another process wrote to a file

@@ -2,12 +2,14 @@ package database_test
 
 import (
 	"errors"
+	"path/filepath"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 )
 
@@ -45,4 +47,19 @@ func TestFailure(t *testing.T) {
 	} {
 		require.EqualError(t, d.Failure(test.err), "postgres://127.0.0.1:1/feeds: "+test.want)
 	}
+}
+
+// The record of downloads that earlier versions kept goes when the database is opened.
+func TestDownloadsGo(t *testing.T) {
+	d := database.Location{DB: filepath.Join(t.TempDir(), "feeds.db")}
+	w := &command.World{Ctx: t.Context()}
+	store, err := d.Create(w)
+	require.NoError(t, err)
+	_, err = store.DB.Exec("CREATE TABLE feedhistory_downloads (key TEXT PRIMARY KEY); INSERT INTO feedhistory_downloads VALUES ('x')")
+	require.NoError(t, errors.Join(err, store.Close()))
+	store, err = d.Open(w)
+	require.NoError(t, err)
+	defer store.Close()
+	_, err = store.DB.Exec("SELECT * FROM feedhistory_downloads")
+	require.ErrorContains(t, err, "no such table")
 }
