@@ -412,7 +412,7 @@ func (w *World) Resolve(client *feedhistory.Client, address string, read func(ad
 
 // Backfill are the flags for recovering entries to which a feed does not link.
 type Backfill struct {
-	Backfill        bool   `help:"If the feed does not link to its older entries, try the methods of its software, then yt-dlp for a channel, and then the pages of its site."`
+	Backfill        bool   `help:"If the feed does not link to its older entries, try the methods of its software, and then the pages of its site."`
 	BackfillArchive string `placeholder:"URL" help:"Do the same as --backfill, and then ask a web archive: \"wayback\", or the beginning of the URLs of its TimeMaps."`
 }
 
@@ -453,7 +453,7 @@ func (f *Backfill) Methods(client *feedhistory.Client, tell func(string)) *backf
 	if !f.Backfill && f.BackfillArchive == "" {
 		return nil
 	}
-	b := &backfill.Backfill{HTTP: client, Methods: append(backfill.Methods(), channels{tell}, sitemap.Site{Announce: func(p sitemap.Plan) { tell(planText(p)) }})}
+	b := &backfill.Backfill{HTTP: client, Methods: append(backfill.Methods(), sitemap.Site{Announce: func(p sitemap.Plan) { tell(planText(p)) }})}
 	switch f.BackfillArchive {
 	case "":
 	case "wayback":
