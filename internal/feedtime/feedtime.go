@@ -4,12 +4,15 @@
 package feedtime
 
 import (
+	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 	_ "time/tzdata" // the same date has one meaning on all machines
+	"unicode/utf8"
 )
 
 // The layouts of nearly every RSS feed; readDate handles the others.
@@ -148,13 +151,37 @@ func readDate(text string) (t time.Time, z Zone, ok bool) {
 	if len(text) > maxDate {
 		return t, z, false
 	}
-	d := dateText{text: text}
+	if t, ok = unixTime(text); ok {
+		return t, z, true
+	}
+	d := dateText{text: dashes.Replace(text)}
+	text = d.text
 	for d.at < len(text) && !(d.clock.set && d.zoned && d.dated()) { // comments may follow the zone
 		if !d.token() {
 			return t, z, false
 		}
 	}
 	return d.result()
+}
+
+// dashes makes the signs typographers prefer the one of dates.
+var dashes = strings.NewReplacer("\u2010", "-", "\u2011", "-", "\u2012", "-", "\u2013", "-", "\u2014", "-", "\u2212", "-")
+
+// unixTime reads a number of ten digits as seconds since 1970, and one of thirteen as
+// milliseconds. One that is a date with its hour as well, such as 2033010112, has no sure meaning.
+func unixTime(text string) (t time.Time, ok bool) {
+	seconds, _, fraction := strings.Cut(text, ".")
+	if strings.Trim(text, "0123456789.") != "" || len(seconds) != len("1556870400") && (fraction || len(seconds) != len("1556870400000")) {
+		return t, false
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if len(seconds) == len("1556870400000") {
+		n /= 1000
+	}
+	if _, hour := time.Parse("2006010215", seconds); err != nil || hour == nil || n < 1e9 || n >= 1<<32 {
+		return t, false
+	}
+	return time.UnixMilli(int64(math.Round(n * 1000))).UTC(), true
 }
 
 // dated reports whether the date is complete.
@@ -169,6 +196,8 @@ func (d *dateText) token() bool {
 		return d.number()
 	case d.beginsOffset():
 		return d.offset()
+	case d.beginsNegative():
+		return false
 	case strings.HasPrefix(d.text[d.at:], noBreak):
 		d.at++
 	case c >= 0x80 || isLetter(c):
@@ -216,10 +245,15 @@ func (d *dateText) number() bool {
 	switch {
 	case digits <= 2 && d.next(':', true):
 		return d.time(value)
+	case digits <= 2 && d.unit("時时시"):
+		return d.cjkTime(value)
 	case afterT && !d.clock.set:
 		return d.compactTime(value, digits)
 	case d.clock.set && d.dated() && value == 0 && (digits == 2 || digits == 4):
 		d.zoned = true // 00 and 0000
+		return true
+	case d.clock.set && d.dated() && !d.zoned && digits == 4 && d.at == len(d.text) && value <= 1400 && value%100 < 60:
+		d.zone, d.zoned = Zone{offset: value/100*3600 + value%100*60}, true // its sign is lost
 		return true
 	case d.count == 0 && d.month == 0 && digits > 6:
 		return d.compactDate(value, digits)
@@ -287,6 +321,41 @@ func (d *dateText) time(hour int) bool {
 	return !d.next(':', false)
 }
 
+// cjkTime reads the rest of a time after the hour and its sign.
+func (d *dateText) cjkTime(hour int) bool {
+	if d.clock.set {
+		return false
+	}
+	d.clock = clock{hour: hour, set: true, half: d.clock.half}
+	for _, part := range [...]struct {
+		units string
+		to    *int
+	}{{"分분", &d.clock.minute}, {"秒초", &d.clock.second}} {
+		before := d.at
+		for d.next(' ', false) {
+			d.at++
+		}
+		if value, digits := d.digits(); digits == 0 || digits > 2 || !d.unit(part.units) {
+			d.at = before
+			break
+		} else {
+			*part.to = value
+		}
+	}
+	return true
+}
+
+// unit passes over one of the signs after a number of a time.
+func (d *dateText) unit(units string) bool {
+	sign, size := utf8.DecodeRuneInString(d.text[d.at:])
+	if sign < 0x80 || !strings.ContainsRune(units, sign) {
+		return false
+	}
+	d.at += size
+	d.korean = d.korean || sign >= '가'
+	return true
+}
+
 // fraction reads the fraction of a second.
 func (d *dateText) fraction() {
 	if !d.next('.', true) && !d.next(',', true) {
@@ -329,6 +398,14 @@ func (d *dateText) beginsOffset() bool {
 	return rest[0] == '+' || len(rest) == len("-0700") && d.before != ofNumber || len(rest) == len("-07:00") && rest[3] == ':'
 }
 
+// beginsNegative reports whether the sign here is that of a year: PHP writes MySQL's
+// zero date as 30 Nov -0001.
+func (d *dateText) beginsNegative() bool {
+	rest := d.text[d.at:]
+	year := len(rest) > len("-000") && rest[0] == '-' && strings.Trim(rest[1:len("-0001")], "0123456789") == ""
+	return year && d.at > 0 && !isDigit(d.text[d.at-1]) && !isLetter(d.text[d.at-1]) && d.text[d.at-1] < 0x80
+}
+
 // offset reads the offset of a zone from UTC: +h, +hh, +hmm, +hhmm, +hh:mm, and
 // these with seconds.
 func (d *dateText) offset() bool {
@@ -365,42 +442,57 @@ func (d *dateText) offset() bool {
 	return hours <= 24 && minutes <= 60 && seconds <= 60 && !d.next(':', false) // the same limits as in Go
 }
 
-// monthNames are the names of the months in English, which may be abbreviated,
-// and then those in Dutch, French, German, Greek, Hungarian, Italian,
-// Portuguese and Spanish that differ.
-var monthNames = [...][]string{
-	{"january", "januari", "janvier", "janv", "januar", "jänner", "ιαν", "január", "gennaio", "gen", "janeiro", "enero", "ene"},
-	{"february", "februari", "février", "fevrier", "févr", "fevr", "fév", "fev", "februar", "φεβ", "február", "februári",
-		"febbraio", "fevereiro", "febrero"},
-	{"march", "maart", "mrt", "mars", "märz", "mär", "mrz", "μάώ", "μαώ", "μάρ", "μαρ", "március", "marzo", "março", "marco"},
-	{"april", "avril", "avr", "απρ", "április", "aprile", "abril", "abr"},
-	{"may", "mei", "mai", "μάι", "μαϊ", "μαι", "május", "maggio", "mag", "maio", "mayo"},
-	{"june", "juni", "juin", "ιούν", "ιον", "ιουν", "június", "giugno", "giu", "junho", "junio"},
-	{"july", "juli", "juillet", "juil", "ιούλ", "ιολ", "ιουλ", "július", "luglio", "lug", "julho", "julio"},
-	{"august", "augustus", "août", "aout", "αύγ", "αυγ", "augusztus", "agosto", "ago"},
-	{"september", "septembre", "σεπ", "szeptember", "settembre", "setembro", "septiembre", "setiembre", "set"},
-	{"october", "oktober", "okt", "octobre", "οκτ", "október", "ottobre", "ott", "outubro", "out", "octubre"},
-	{"november", "novembre", "νοέ", "νοε", "novembro", "noviembre"},
-	{"december", "décembre", "decembre", "déc", "dezember", "dez", "δεκ", "dicembre", "dic", "dezembro", "diciembre"},
+// monthNames are the names of the months in English, which may be abbreviated to three
+// letters, and then those of other languages of Europe that differ, in the forms dates have:
+// Slavic and Finnish ones are inflected. "Listopada" is Polish; Croatian calls October so.
+var monthNames = [...]string{
+	"january januari janvier janv januar jänner ιαν január gennaio gen janeiro enero ene gener ianuarie ian jaanuar" +
+		" января январь янв січня січень січ януари јануар stycznia styczeń sty ledna leden januára ocak oca tammikuuta tammikuu",
+	"february februari février fevrier févr fevr fév fev februar φεβ február februári febbraio fevereiro febrero febrer februarie veebruar" +
+		" февраля февраль фев февр лютого лютий лют февруари фебруар lutego luty lut února únor februára şubat subat şub helmikuuta helmikuu",
+	"march maart mrt mars märz mär mrz μάώ μαώ μάρ μαρ március marzo março marco març marts martie mart märts" +
+		" марта март мар березня березень бер marca marzec března březen marec maaliskuuta maaliskuu",
+	"april avril avr απρ április aprile abril abr aprilie aprill" +
+		" апреля апрель апр квітня квітень квіт април kwietnia kwiecień kwi dubna duben apríla apríl nisan nis huhtikuuta huhtikuu",
+	"may mei mai μάι μαϊ μαι május maggio mag maio mayo maig maj" +
+		" мая май травня травень трав мај maja května květen mája máj mayıs mayis toukokuuta toukokuu",
+	"june juni juin ιούν ιον ιουν június giugno giu junho junio juny iunie iun juuni jun junij" +
+		" июня июнь июн червня червень черв юни јун czerwca czerwiec cze června červen júna jún haziran haz kesäkuuta kesäkuu",
+	"july juli juillet juil ιούλ ιολ ιουλ július luglio lug julho julio juliol iulie iul juuli julij" +
+		" июля июль июл липня липень лип юли јул lipca lipiec lip července červenec júla júl temmuz tem heinäkuuta heinäkuu",
+	"august augustus août aout αύγ αυγ augusztus agosto ago agost avgust" +
+		" августа август авг серпня серпень серп sierpnia sierpień sie srpna srpen augusta ağustos agustos ağu elokuuta elokuu",
+	"september septembre σεπ szeptember settembre setembro septiembre setiembre setembre set septembrie" +
+		" сентября сентябрь сен сент вересня вересень вер септември септембар września wrzesień wrz září septembra eylül eylul eyl syyskuuta syyskuu",
+	"october oktober okt octobre οκτ október ottobre ott outubro out octubre octombrie oktoober" +
+		" октября октябрь окт жовтня жовтень жовт октомври октобар października październik paź října říjen októbra ekim eki lokakuuta lokakuu",
+	"november novembre νοέ νοε novembro noviembre noiembrie noi" +
+		" ноября ноябрь ноя нояб листопада листопад ноември новембар listopada listopad listopadu novembra kasım kasim kas marraskuuta marraskuu",
+	"december décembre decembre déc dezember dez δεκ dicembre dic dezembro diciembre desember desembre des decembrie detsember" +
+		" декабря декабрь дек грудня грудень груд декември децембар grudnia grudzień gru prosince prosinec decembra aralık aralik ara joulukuuta joulukuu",
 }
 
-// monthOf returns the month a word names, zero for none.
-func monthOf(lower string) int {
+// months are the numbers of the months by their names.
+var months = func() map[string]int {
+	m := map[string]int{}
 	for i, names := range monthNames {
-		if len(lower) >= 3 && strings.HasPrefix(names[0], lower) {
-			return i + 1
-		}
-		if slices.Contains(names[1:], lower) {
-			return i + 1
+		for n, name := range strings.Fields(names) {
+			m[name] = i + 1
+			for end := len("jan"); n == 0 && end < len(name); end++ {
+				m[name[:end]] = i + 1
+			}
 		}
 	}
-	return 0
-}
+	return m
+}()
 
 const (
-	weekdays = " mon monday tue tues tuesday wed weds wednesday thu thur thurs thursday fri friday sat saturday sun sunday "
-	ordinals = " st nd rd th "
-	fillers  = " at on of the um uhr "
+	weekdays = " mon monday tue tues tuesday wed weds wednesday thu thur thurs thursday fri friday sat saturday sun sunday" +
+		" lunes martes miércoles jueves viernes sábado domingo lundi mardi mercredi jeudi vendredi samedi dimanche" +
+		" montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag" +
+		" понедельник вторник среда четверг пятница суббота воскресенье "
+	ordinals = " st nd rd th er "
+	fillers  = " at on of the um uhr de del di г года в "
 )
 
 func has(words, word string) bool { return strings.Contains(words, " "+word+" ") }
@@ -425,7 +517,7 @@ func (d *dateText) word() bool {
 	case afterNumber && has(ordinals, lower):
 	case !d.clock.set && has(fillers, lower), lower == "uhr":
 	default:
-		if month = monthOf(lower); month == 0 {
+		if month = months[lower]; month == 0 {
 			return d.zoneName(word, lower)
 		}
 		if d.month > 0 {
@@ -445,6 +537,10 @@ func (d *dateText) halfDay(lower string) bool {
 		half, d.korean = 'a', true
 	case "오후":
 		half, d.korean = 'p', true
+	case "午前", "上午":
+		half = 'a'
+	case "午後", "下午":
+		half = 'p'
 	case "a", "p":
 		if !strings.HasPrefix(strings.ToLower(d.text[d.at:]), ".m") {
 			return false
@@ -453,7 +549,7 @@ func (d *dateText) halfDay(lower string) bool {
 	default:
 		return false
 	}
-	if d.clock.half != 0 || !d.clock.set && !d.korean {
+	if d.clock.half != 0 || !d.clock.set && half == lower[0] {
 		return false
 	}
 	d.clock.half = half
