@@ -78,6 +78,7 @@ func decode(data string, contentType string, once bool) (doc string, notes []Not
 	}
 	doc = declareUTF8(r.doc)
 	r.at += len(doc) - len(r.doc) // it comes after the declaration
+	r.cesu += len(doc) - len(r.doc)
 	return doc, r.appendNotes(notes, found.name), nil
 }
 
@@ -227,7 +228,11 @@ func fits(good, bad int) bool { return bad == 0 || good > 4*bad }
 func tally(data string) (good, bad int) {
 	for i := 0; i < len(data); {
 		r, n := utf8.DecodeRuneInString(data[i:])
+		_, pair := cesu8(data[i:])
 		switch {
+		case pair:
+			good++
+			n = cesuLength
 		case r == utf8.RuneError && n == 1:
 			bad++
 		case n > 1:
@@ -369,6 +374,8 @@ type reading struct {
 	bad   int // the number of bytes, or groups of them, without a meaning
 	never int // the number of U+FFFE and U+FFFF, which are not characters
 	at    int // the offset of the first bad or never
+	pairs int // the number of characters in CESU-8
+	cesu  int // the offset of the first of them
 	ascii bool
 }
 
@@ -376,6 +383,14 @@ type reading struct {
 func (r *reading) spoil(at int) {
 	if r.bad++; r.bad == 1 {
 		r.at = at
+	}
+}
+
+// pair counts a character in CESU-8.
+func (r *reading) pair(at int) {
+	r.good++
+	if r.pairs++; r.pairs == 1 {
+		r.cesu = at
 	}
 }
 
@@ -396,6 +411,9 @@ func (r *reading) cleanse() {
 
 // appendNotes notes the faults of the document.
 func (r *reading) appendNotes(notes []Note, name string) []Note {
+	if r.pairs > 0 {
+		notes = append(notes, Note{"cesu-8", fmt.Sprintf("%d characters in CESU-8, each as two halves, are not UTF-8", r.pairs), r.cesu})
+	}
 	what := ""
 	switch n := r.bad + r.never; {
 	case n == 0:
@@ -462,7 +480,10 @@ func readUTF8(data string) (r reading) {
 	b.Grow(len(data) + len(data)/16)
 	for i := 0; i < len(data); {
 		c, n := utf8.DecodeRuneInString(data[i:])
-		if c == utf8.RuneError && n == 1 {
+		if both, ok := cesu8(data[i:]); ok {
+			c, n = both, cesuLength
+			r.pair(b.Len())
+		} else if c == utf8.RuneError && n == 1 {
 			r.spoil(b.Len())
 			c = latin1Rune(data[i])
 		} else if n > 1 {

@@ -544,6 +544,8 @@ func (n *notebook) noteReference(kind refKind, at int, ref string) {
 		n.note("control-character", at, "reference to a character that XML does not allow", ref)
 	case refSurrogates:
 		n.note("surrogate-reference", at, "references to the halves of a character", ref)
+	case refWindows:
+		n.note("windows-1252-reference", at, "reference to a character by its number in windows-1252, which XML does not use", ref)
 	case refHTML:
 		n.note("html-entity", at, "entity of HTML that is not declared", ref)
 	case refUndefined:

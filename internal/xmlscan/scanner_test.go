@@ -539,7 +539,7 @@ func TestSurrogates(t *testing.T) {
 
 func TestUnescape(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "", "Dogs &#8211; cats": "Dogs – cats", "AT&amp;T &eacute;": "AT&T é", "&#146;": "’", "&#xD83D;&#xDE00;": "😀",
+		"": "", "Dogs &#8211; cats": "Dogs – cats", "AT&amp;T &eacute;": "AT&T é", "&#146;": "’", "&#x85;": "…", "&#129;": "\u0081", "&#xD83D;&#xDE00;": "😀",
 		"a & b < c &lt d &copy=1 &x; AT&T; &#;": "a & b < c &lt d &copy=1 &x; AT&T; &#;",
 	} {
 		require.Equal(t, want, Unescape(text))

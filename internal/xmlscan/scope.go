@@ -486,7 +486,7 @@ func appendRepairedReference(out []byte, raw string) ([]byte, int) {
 	case refBare, refUndefined:
 		out = append(out, "&amp;"...)
 		out = append(out, ref[1:]...)
-	case refSurrogates:
+	case refSurrogates, refWindows:
 		out = utf8.AppendRune(out, r)
 	case refHTML:
 		for _, char := range html.UnescapeString(ref) {

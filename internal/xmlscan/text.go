@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
 )
 
 // An input is a document and the next characters of interest in it.
@@ -273,7 +275,7 @@ func appendDecoded(dst []byte, raw string, mode uint8) []byte {
 func appendReference(dst []byte, raw string) ([]byte, int) {
 	kind, n, r := reference(raw)
 	switch kind {
-	case refChar, refSurrogates:
+	case refChar, refSurrogates, refWindows:
 		dst = utf8.AppendRune(dst, r)
 	case refBare, refUndefined:
 		dst = append(dst, raw[:n]...)
@@ -295,7 +297,7 @@ func Unescape(text string) string {
 		b.WriteString(text[:i])
 		kind, n, r := reference(text[i:])
 		switch kind {
-		case refSurrogates:
+		case refSurrogates, refWindows:
 			b.WriteRune(r)
 		case refChar, refHTML:
 			b.WriteString(html.UnescapeString(text[i : i+n]))
@@ -318,10 +320,11 @@ const (
 	refHTML                      // an entity of HTML
 	refUndefined                 // any other entity
 	refSurrogates                // two references to the halves of one character
+	refWindows                   // a reference to a control character, by its number in windows-1252
 )
 
-// reference reads the reference at the ampersand raw[0]: its kind, its length and, if it is a
-// refChar, its character.
+// reference reads the reference at the ampersand raw[0]: its kind, its length and, if it is of
+// a number, its character.
 func reference(raw string) (kind refKind, n int, r rune) {
 	// Nearly all references in feeds are predefined entities.
 	if len(raw) >= 4 {
@@ -390,6 +393,10 @@ func numeric(raw string) (kind refKind, n int, r rune) {
 		return surrogates(raw, r, n)
 	case !validRune(r):
 		return refForbidden, n, 0
+	case r >= 0x80 && r < 0xA0: // as in HTML (HTML, numeric character reference end state); XML has control characters there
+		if meant := charmap.Windows1252.DecodeByte(byte(r)); meant != r && meant != utf8.RuneError {
+			return refWindows, n, meant
+		}
 	}
 	return refChar, n, r
 }
@@ -432,6 +439,26 @@ func surrogates(raw string, r rune, n int) (kind refKind, length int, both rune)
 // maxNumber is the length of the second half's reference, with a few zeros at most: reading
 // halves in a row takes linear time.
 const maxNumber = len("&#0056832;")
+
+// cesuLength is the length of a character in CESU-8.
+const cesuLength = 6
+
+// cesu8 reads the character at the beginning of data if its two halves in UTF-16 are encoded
+// one by one, as Java and MySQL do: CESU-8 (Unicode Technical Report 26).
+func cesu8(data string) (both rune, ok bool) {
+	if len(data) < cesuLength || data[0] != 0xED || data[3] != 0xED {
+		return 0, false
+	}
+	var halves [2]rune
+	for i := range halves {
+		second, third := data[3*i+1], data[3*i+2]
+		if second>>4 != 0xA+byte(i) || third>>6 != 2 {
+			return 0, false
+		}
+		halves[i] = 0xD000 | rune(second&0x3F)<<6 | rune(third&0x3F)
+	}
+	return utf16.DecodeRune(halves[0], halves[1]), true
+}
 
 func digit(c byte) rune {
 	switch {
@@ -566,9 +593,10 @@ func characters(value string) string {
 		}
 		kind, n, r := reference(value[i:])
 		b.WriteString(value[:i])
-		if kind == refChar {
+		switch kind {
+		case refChar, refSurrogates, refWindows:
 			b.WriteRune(r)
-		} else {
+		default:
 			b.WriteString(value[i : i+n])
 		}
 		value = value[i+n:]
