@@ -359,7 +359,7 @@ func (r *entryReader) read(e *Entry) {
 	if r.Format == feedxml.FormatAtom {
 		r.Native = r.Space()
 	} else {
-		about, _ = r.Attr(feedxml.RDF, "about")
+		about = r.About()
 	}
 	var texts feedxml.TextFinder
 	r.tell(feedxml.Begins)

@@ -99,6 +99,8 @@ func (r *report) flags() {
 			r.add("flag-namespace", f.at, "%s is in no namespace, and does not count", f.name)
 		case f.foreign:
 			r.add("flag-namespace", f.at, "%s is in the namespace %s, which is not RFC 5005's, and does not count", f.name, clip(f.space))
+		case f.space != feedxml.History:
+			r.add("flag-namespace", f.at, "%s is in the namespace %s, which is RFC 5005's misspelt: many readers do not count it", f.name, clip(f.space))
 		case !f.head:
 			r.add("flag-misplaced", f.at, "fh:%s is outside the head section, and does not count", f.name)
 		case f.content:
@@ -818,7 +820,7 @@ func (s *outliner) flag(head bool) bool {
 	if !plain && !historyNamespace.MatchString(space) {
 		return false
 	}
-	f := flagPlace{at: s.at + s.Offset(), name: name, head: head, foreign: space != feedxml.History, space: space}
+	f := flagPlace{at: s.at + s.Offset(), name: name, head: head, foreign: space != feedxml.History, space: s.Cursor.Space()}
 	f.text, f.content = s.inner()
 	if len(s.flags) < 1000 {
 		s.flags = append(s.flags, f)

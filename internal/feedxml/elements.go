@@ -251,8 +251,7 @@ func isAddress(text string) bool {
 func clip(s string) string { return xmlscan.Clip(s, 40) }
 
 // Space returns the intended namespace of the current element, because feeds misspell
-// namespaces; each misspelt one gets one note. RFC 5005's must be exact, because the verdict
-// depends on it.
+// namespaces; each misspelt one gets one note.
 func (r *Elements) Space() string { return r.namespace().meant }
 
 func (r *Elements) namespace() *namespace {
@@ -293,6 +292,16 @@ func (r *Elements) IsAtom() bool {
 // IsOwn reports whether the current element belongs to Atom, or to RSS in an RSS
 // document.
 func (r *Elements) IsOwn() bool { return r.IsAtom() || r.Format == FormatRSS && r.IsRSS() }
+
+// About returns rdf:about of the current element.
+func (r *Elements) About() string {
+	for _, a := range r.Attrs() {
+		if a.Local == "about" && MeantSpace(a.Space) == RDF {
+			return a.Value()
+		}
+	}
+	return ""
+}
 
 // Permalink returns the attribute of guid for whether it is a URL.
 func (r *Elements) Permalink() (value string, ok bool) { return permalink(r.Cursor) }

@@ -20,6 +20,7 @@ const (
 	ITunes      = "http://www.itunes.com/dtds/podcast-1.0.dtd"
 	JSONMembers = "https://github.com/feedhistory/feedhistory/ns/json/1.0" // of json: members of a JSON Feed
 	Media       = "http://search.yahoo.com/mrss/"
+	RSS1        = "http://purl.org/rss/1.0/"
 	RDF         = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 	Syndication = "http://purl.org/rss/1.0/modules/syndication/"
 	Tombstones  = "http://purl.org/atompub/tombstones/1.0"
@@ -54,7 +55,7 @@ func IsRSS(space string) bool {
 // any other namespace.
 func RDFVersion(space string) string {
 	switch space {
-	case "http://purl.org/rss/1.0/":
+	case RSS1:
 		return "1.0"
 	case "http://channel.netscape.com/rdf/simple/0.9/", "http://my.netscape.com/rdf/simple/0.9/":
 		return "0.9"
@@ -76,7 +77,7 @@ func MeantSpace(space string) string {
 // misspelt are the namespaces recognised if misspelt, by their bare names.
 var misspelt = func() map[string]string {
 	m := map[string]string{}
-	for _, space := range []string{Atom, Content, DC, DCTerms, ITunes, Media, Syndication, XHTML} {
+	for _, space := range []string{Atom, Content, DC, DCTerms, History, ITunes, Media, RDF, RSS1, Syndication, Tombstones, XHTML} {
 		m[bareSpace(space)] = space
 	}
 	return m
