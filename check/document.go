@@ -605,6 +605,7 @@ func newOutline(doc *feedhistory.Document) *outline {
 	s := outliner{outline: o, text: doc.Text(), isRSS: doc.Format == feedhistory.RSS}
 	s.isFlagged = historyNamespace.MatchString(s.text)
 	o.isWhole = doc.Observe(s.see) == nil
+	s.readPending(len(s.text))
 	return o
 }
 
@@ -660,10 +661,12 @@ type outliner struct {
 	isRSS     bool
 	isFlagged bool // the text has RFC 5005's namespace, so there may be flags anywhere
 	parents   []parent
+	pending   func(end int) // reads the last child; nil if there is none
 }
 
 // see follows the reading of the document.
 func (s *outliner) see(doc *feedhistory.Document, event feedxml.Event, r *feedxml.Elements) {
+	s.readPending(r.Offset())
 	for len(s.links) < len(doc.Links) {
 		s.links = append(s.links, s.at)
 	}
@@ -678,10 +681,14 @@ func (s *outliner) see(doc *feedhistory.Document, event feedxml.Event, r *feedxm
 		if row.Name != r.Local() || !r.IsOwn() && row.Feed != feedxml.MeansDeleted { // a misspelt name is not the format's
 			row = &feedxml.Row{}
 		}
-		s.at, s.Elements = r.Offset(), feedxml.Again(s.text[r.Offset():], p.scope, r.Format)
-		s.Native = r.Native
-		s.child(p, row)
-		s.Release()
+		at, format, native := r.Offset(), r.Format, r.Native
+		s.at = at
+		s.pending = func(end int) {
+			s.Elements = feedxml.Again(s.text[at:max(at, end)], p.scope, format)
+			s.Native = native
+			s.child(p, row)
+			s.Release()
+		}
 		return
 	case p.isEntry && len(s.entries) < len(doc.Entries):
 		p.end = r.End()
@@ -693,6 +700,15 @@ func (s *outliner) see(doc *feedhistory.Document, event feedxml.Event, r *feedxm
 		s.missing(&s.parents[last])
 	}
 	s.parents = s.parents[:last]
+}
+
+// readPending reads the last child, once the end of its text is known: reading an element
+// without an end tag to the end of the document, and so each of many, would take quadratic time.
+func (s *outliner) readPending(end int) {
+	if read := s.pending; read != nil {
+		s.pending = nil
+		read(end)
+	}
 }
 
 // begin begins a parent.
