@@ -77,7 +77,7 @@ func IsWeb(address string) bool {
 	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
 }
 
-// WebAddress returns the URL people mean by example.org/feed or feed://example.org/; it
+// WebAddress returns the URL people mean by example.org/feed, feed://example.org/ or pcast://example.org/; it
 // returns other text unchanged. If there is no scheme, it is https, or http for this
 // machine itself. For an account of the fediverse, such as @ada@example.org, it is the
 // account's page, which names its feed.
@@ -86,10 +86,7 @@ func WebAddress(arg string) string {
 	if name, host, ok := account(address); ok {
 		return WebAddress(host + "/@" + name)
 	}
-	isFeed := isFeedScheme(address)
-	if isFeed {
-		address = strings.TrimPrefix(address[len("feed:"):], "//")
-	}
+	address, isFeed := withoutFeedScheme(address)
 	switch {
 	case IsURL(address) && isFeed:
 		return address
@@ -123,8 +120,26 @@ func IsAccount(text string) bool {
 	return ok
 }
 
-func isFeedScheme(address string) bool {
-	return len(address) >= len("feed:") && strings.EqualFold(address[:len("feed:")], "feed:")
+// withoutFeedScheme returns an address without a scheme by which programs hand over feeds, and
+// whether it had one; so has one between angle brackets.
+func withoutFeedScheme(address string) (rest string, ok bool) {
+	if inner, found := strings.CutPrefix(address, "<"); found && strings.HasSuffix(inner, ">") {
+		address, ok = strings.TrimSpace(strings.TrimSuffix(inner, ">")), true
+	}
+	scheme, rest, found := strings.Cut(address, ":")
+	switch strings.ToLower(scheme) {
+	case "feed", "rss", "podcast", "pcast", "itpc", "itms-pcast":
+		if found {
+			return strings.TrimPrefix(rest, "//"), true
+		}
+	}
+	return address, ok
+}
+
+// IsFeedAddress reports whether an address has a scheme by which programs hand over feeds.
+func IsFeedAddress(address string) bool {
+	_, ok := withoutFeedScheme(strings.TrimSpace(address))
+	return ok
 }
 
 // isHost reports whether text begins with a host: a name below a public suffix, localhost,
@@ -182,10 +197,10 @@ func isLoopback(host string) bool {
 
 // SourceAddress returns the URL people mean by an argument that may also be the name of a
 // file. It returns the argument itself, as a file's name, if the file exists or the name
-// has no slash, unless the argument begins with feed:.
+// has no slash, unless the argument begins with feed: or its like.
 func SourceAddress(arg string) string {
 	if address := WebAddress(arg); address != arg {
-		if _, err := os.Stat(arg); err != nil && (IsAccount(arg) || strings.Contains(arg, "/")) || strings.HasPrefix(strings.ToLower(arg), "feed:") {
+		if _, err := os.Stat(arg); err != nil && (IsAccount(arg) || strings.Contains(arg, "/")) || IsFeedAddress(arg) {
 			return address
 		}
 	}
@@ -195,7 +210,7 @@ func SourceAddress(arg string) string {
 // CheckListed does the same as CheckURL for an address in a list, which has a scheme unless
 // its host is known.
 func CheckListed(address string) error {
-	if !IsURL(address) && !isFeedScheme(address) && WebAddress(address) != address {
+	if !IsURL(address) && !IsFeedAddress(address) && WebAddress(address) != address {
 		suffix, official := publicsuffix.PublicSuffix(hostOf(address))
 		if !official || suffix == hostOf(address) {
 			return UsageError(WithoutUser(address) + " is not a URL: a URL begins with https:// or http://")

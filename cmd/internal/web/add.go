@@ -137,8 +137,8 @@ func feedAddress(typed string) (address, wrong string) {
 	if terminal.IsAccount(typed) {
 		typed = terminal.WebAddress(typed)
 	}
-	if rest, ok := strings.CutPrefix(typed, "feed:"); ok {
-		typed = strings.TrimPrefix(rest, "//")
+	if terminal.IsFeedAddress(typed) {
+		typed = terminal.WebAddress(typed)
 	}
 	if typed != "" && !strings.Contains(typed, "://") {
 		typed = "https://" + typed

@@ -173,9 +173,10 @@ func TestAdd(t *testing.T) {
 		requireSound(t, body)
 	}
 	for typed, want := range map[string]string{
-		" example.org/feed#top ":             "https://example.org/feed",
-		"feed:https://example.org/x":         "https://example.org/x",
-		"feed://example.org/x":               "https://example.org/x",
+		" example.org/feed#top ":     "https://example.org/feed",
+		"feed:https://example.org/x": "https://example.org/x",
+		"feed://example.org/x":       "https://example.org/x",
+		"pcast://example.org/x":      "https://example.org/x", "itpc:example.org/x": "https://example.org/x",
 		"example.org/100%":                   "https://example.org/100%25",
 		"https://example.org/%zz?q=5%&x=a|b": "https://example.org/%25zz?q=5%25&x=a%7Cb",
 		"https://example.org/a%2Fb c/ü":      "https://example.org/a%2Fb%20c/%C3%BC",
