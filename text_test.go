@@ -151,7 +151,11 @@ func TestNames(t *testing.T) {
 	require.Equal(t, Links{{Rel: "alternate", Href: "http://h/1"}}, doc.Entries[0].Links)
 	doc, err = parseText(`<feed xmlns="`+feedxml.Atom+`" xmlns:fh="http://purl.org/syndication/history/1.0/"><fh:complete/></feed>`, "")
 	require.NoError(t, err)
-	require.False(t, doc.Complete, "a verdict hangs on this namespace: it is exact")
+	require.True(t, doc.Complete, "who writes this means no other namespace")
+	require.Equal(t, "namespace-misspelt", doc.Notes[0].Code)
+	doc, err = parseText(`<feed xmlns="`+feedxml.Atom+`" xmlns:fh="http://purl.org/syndication/history/2.0"><fh:complete/></feed>`, "")
+	require.NoError(t, err)
+	require.False(t, doc.Complete, "another version may mean something else")
 }
 
 // A misspelt name has one note, wherever it is and however often it is asked for.
