@@ -33,7 +33,7 @@ type kept struct {
 
 // A cutStore fails from a commit on, as if the process had been killed.
 type cutStore struct {
-	mirror.Marker
+	mirror.Store
 	left int // number of commits; negative: unlimited
 }
 
@@ -44,7 +44,7 @@ func (s *cutStore) Commit(ctx context.Context, c *mirror.Commit) error {
 		return errKilled
 	}
 	s.left--
-	return s.Marker.Commit(ctx, c)
+	return s.Store.Commit(ctx, c)
 }
 
 // keptSites are servers of each kind, with numbers of posts.

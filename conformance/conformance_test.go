@@ -54,7 +54,7 @@ func mirrors() conformance.Reader {
 		c := &feedhistory.Client{AllowPrivate: true, Tries: 1}
 		defer c.CloseIdle()
 		store, _ := kept.LoadOrStore(state, mirror.NewMemory())
-		m := &mirror.Mirror{Store: store.(mirror.Marker), Client: c}
+		m := &mirror.Mirror{Store: store.(mirror.Store), Client: c}
 		if f, err := m.Store.Feed(ctx, url); err != nil || conformance.Due(ctx) || f.Due(time.Now()) {
 			if _, err := m.Update(ctx, url); err != nil {
 				return nil, err

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log"
 	"net/http"
 	"net/http/httptest"
-	"time"
 
 	"github.com/feedhistory/feedhistory"
 	website "github.com/feedhistory/feedhistory/examples/site"
@@ -193,45 +191,4 @@ func ExampleMirror_Update_importer() {
 	// Output:
 	// 2 documents, 3 new entries: partial
 	// 1 documents, 1 new entries: whole
-}
-
-// A feed reader stores stars and labels next to the entries.
-func ExampleMarker() {
-	ctx := context.Background()
-	client, home, stop := website.Start()
-	defer stop()
-	store := mirror.NewMemory() // or sqlstore's
-	feed := home + website.Archived
-	if _, err := (&mirror.Mirror{Store: store, Client: client}).Update(ctx, feed); err != nil {
-		log.Fatal(err)
-	}
-	var ids []string
-	for r, err := range store.Entries(ctx, mirror.Query{Feed: feed}) {
-		if err != nil {
-			log.Fatal(err)
-		}
-		ids = append(ids, r.ID)
-	}
-	noon := time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
-	err := store.Mark(ctx, feed, ids[1:3], func(m *mirror.Marks) {
-		m.Read, m.Starred, m.Labels = noon, noon, append(m.Labels, "robots")
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	err = store.Mark(ctx, feed, ids[1:2], func(m *mirror.Marks) { m.Starred = time.Time{} })
-	if err != nil {
-		log.Fatal(err)
-	}
-	for m, err := range store.Marks(ctx, mirror.MarksQuery{Feed: feed, With: "starred"}) {
-		if err != nil {
-			log.Fatal(err)
-		}
-		record, err := mirror.Lookup(ctx, store, m.Feed, m.ID)
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Println(record.Content.Title, m.Starred.Format(time.DateOnly), m.Labels)
-	}
-	// Output: Star City 2024-02-29 [robots]
 }

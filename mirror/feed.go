@@ -553,9 +553,9 @@ func firstTag(element string) string {
 // read, the feed may be private: the view then has an error in the place of its
 // contents.
 //
-// The view keeps marks, counts months and indexes if the Store does. s must not be nil: the
+// The view counts months and indexes if the Store does. s must not be nil: the
 // view's methods would panic.
-func Public(s Store) Marker { return publicStore{s} }
+func Public(s Store) Store { return publicStore{s} }
 
 type publicStore struct{ Store }
 

@@ -97,6 +97,23 @@ func TestImportIgnoresUnknownLines(t *testing.T) {
 	require.Equal(t, []int{1, 1}, []int{in.Feeds, in.Entries})
 }
 
+// Earlier versions wrote what somebody had read and starred, too. The feeds come as they are,
+// and the report counts what was left out.
+func TestImportWithoutMarks(t *testing.T) {
+	store, again := mirror.NewMemory(), mirror.NewMemory()
+	put(t, store, "urn:feed", false, 3)
+	want := lines(t, store)
+	const marks = `{"type":"marks","feed":"urn:feed","id":"urn:feed#0","read":"2026-01-02T08:00:00Z","starred":"2026-01-02T08:00:00Z","labels":["a"]}` + "\n" +
+		`{"type":"marks","feed":"urn:feed","id":"to come","forward":"2026-01-02T08:00:00Z","position":60000000000}` + "\n"
+	for range 2 { // the second time, the feed is there already
+		in, err := mirror.Import(t.Context(), again, strings.NewReader(want+marks+endLine), false)
+		require.NoError(t, err)
+		require.Equal(t, 2, in.Marks)
+		require.True(t, in.Ended)
+		require.Equal(t, want, lines(t, again))
+	}
+}
+
 func TestImportErrors(t *testing.T) {
 	const feed = `{"type":"feed","feed":"https://example.org/","version":1,"state":{"url":"https://example.org/","kind":"plain","verdict":"window","polls":1}}` + "\n"
 	for text, want := range map[string]string{

@@ -22,7 +22,7 @@ import (
 // it, in place of any with the same URL. So a Store over a database of keys and values can
 // keep one for each feed as the value, and leave the rules to it. A commit then stores the
 // whole feed again.
-func NewMemory() Marker { return &memory{} }
+func NewMemory() Store { return &memory{} }
 
 type memory struct {
 	mu    sync.RWMutex
@@ -33,7 +33,6 @@ type memoryFeed struct {
 	state     *Feed
 	entries   map[string]memoryEntry // by ID
 	documents []*DocumentRecord      // in the order of their commits
-	marks     map[string]*Marks      // by ID
 	posts     map[string]string      // the shortKey of each entry's Post, by ID; only in a shelf
 }
 
@@ -341,7 +340,6 @@ type feedForm struct {
 type entryForm struct {
 	ID       string    `json:"id"`
 	Post     string    `json:"post,omitempty"`
-	Marks    *Marks    `json:"marks,omitempty"`
 	Versions []*Record `json:"versions,omitempty"`
 	*Record
 }
@@ -349,11 +347,9 @@ type entryForm struct {
 // form returns the JSON of a feed.
 func (f *memoryFeed) form() *feedForm {
 	form := &feedForm{Feed: f.state, Commits: f.state.Commits, Documents: f.documents}
-	ids := slices.AppendSeq(slices.Collect(maps.Keys(f.entries)), maps.Keys(f.marks))
-	slices.Sort(ids)
-	for _, id := range slices.Compact(ids) {
+	for _, id := range slices.Sorted(maps.Keys(f.entries)) {
 		e := f.entries[id]
-		form.Entries = append(form.Entries, entryForm{id, f.posts[id], f.marks[id], e.versions, e.record})
+		form.Entries = append(form.Entries, entryForm{id, f.posts[id], e.versions, e.record})
 	}
 	return form
 }
@@ -366,7 +362,7 @@ func (form *feedForm) feed() (*memoryFeed, error) {
 	case slices.Contains(form.Documents, nil):
 		return nil, errors.New("null in place of a document")
 	}
-	f := &memoryFeed{form.Feed, map[string]memoryEntry{}, form.Documents, map[string]*Marks{}, map[string]string{}}
+	f := &memoryFeed{form.Feed, map[string]memoryEntry{}, form.Documents, map[string]string{}}
 	f.state.Commits = form.Commits
 	for _, e := range form.Entries {
 		if e.Record != nil {
@@ -380,9 +376,6 @@ func (form *feedForm) feed() (*memoryFeed, error) {
 		}
 		if e.Record != nil || len(e.Versions) > 0 {
 			f.entries[e.ID] = memoryEntry{e.Record, e.Versions}
-		}
-		if e.Marks != nil {
-			f.marks[e.ID], e.Marks.Feed = e.Marks, f.state.URL
 		}
 		if e.Post != "" {
 			f.posts[e.ID] = e.Post

@@ -740,8 +740,5 @@ func (m *Mirror) Erase(ctx context.Context, url string, ids ...string) error {
 			Feed: f.URL, ID: id, State: Erased, FirstCommit: r.FirstCommit, LastCommit: f.Commits + 1, Added: r.Added, Changed: f.Changed,
 		})
 	}
-	if err := m.Store.Commit(ctx, change); err != nil {
-		return err
-	}
-	return forgetMarks(ctx, m.Store, f.URL, ids)
+	return m.Store.Commit(ctx, change)
 }

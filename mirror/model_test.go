@@ -89,7 +89,7 @@ type schedule struct {
 	*testing.T
 	roads  *roads
 	random *rand.Rand
-	store  mirror.Marker
+	store  mirror.Store
 	story  []string
 }
 

@@ -50,10 +50,6 @@ type KeptEntry struct {
 
 	Hash string // the reader's hash of the id, in hexadecimal; "" if there is none. See Miniflux's API
 	Note string // a remark on the copy, such as "deleted there"; "" for none
-
-	// Marks are what the reader's user has marked; Feed and ID are ignored. They join those
-	// in the Store, if it is a Marker.
-	Marks Marks
 }
 
 // Entries adds entries that a feed reader has kept. Title is the feed's, for a feed that
@@ -76,10 +72,8 @@ func (r *Recall) Entries(ctx context.Context, url, title string, kept []KeptEntr
 	if err != nil {
 		return nil, err
 	}
-	if done.Failure = errors.Join(bad...); !r.DryRun {
-		err = joinMarks(ctx, r.Mirror.Store, done.Feed.URL, kept)
-	}
-	return done, err
+	done.Failure = errors.Join(bad...)
+	return done, nil
 }
 
 // Document adds a document of the feed itself that somebody has saved, such as a version in

@@ -46,9 +46,8 @@ var (
 // may come back as nil. The caller owns the values it passes to a Store, and those a
 // Store returns.
 //
-// Three methods are optional: those of Marker, Months(context.Context, Query)
-// (map[time.Time]int64, error), which the function Months calls in place of reading the
-// entries, and Index(context.Context) error, which indexes committed entries for searching
+// Two methods are optional: Months(context.Context, Query) (map[time.Time]int64, error),
+// which the function Months calls in place of reading the entries, and Index(context.Context) error, which indexes committed entries for searching
 // later, so that commits need not wait: a Poller calls it when no feed is being polled, and
 // a search indexes the rest.
 //

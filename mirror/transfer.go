@@ -11,7 +11,6 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -25,8 +24,9 @@ import (
 )
 
 // The lines of Export and Import. The type of a line is "feed", "gap", "document",
-// "entry", "marks" or "end"; a line without a type is an entry. The lines of a feed follow each
+// "entry" or "end"; a line without a type is an entry. The lines of a feed follow each
 // other, beginning with the one of type "feed". The last line of all has the type "end".
+// Earlier versions also wrote lines of type "marks".
 type (
 	endLine struct {
 		Type string `json:"type"`
@@ -49,10 +49,6 @@ type (
 	documentLine struct {
 		line
 		Document *DocumentRecord `json:"document"`
-	}
-	marksLine struct {
-		line
-		*Marks
 	}
 	entryLine struct {
 		publish.Line
@@ -129,9 +125,6 @@ func (x *exporter) feed(f *Feed) error {
 			}
 		}
 	}
-	if err := x.marks(f); err != nil {
-		return err
-	}
 	if now, err := x.store.Feed(x.ctx, f.URL); err != nil || now.Commits != f.Commits {
 		return fmt.Errorf("%s: the feed has changed meanwhile, so its lines may contradict each other; export it again", f.URL)
 	}
@@ -153,26 +146,6 @@ func (x *exporter) state(f *Feed) error {
 		if err == nil {
 			d.Read, d.Oldest, d.Newest = utc(d.Read), utc(d.Oldest), utc(d.Newest)
 			err = writeLine(x.w, documentLine{line{"document", f.URL}, d})
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// marks writes the marks of a feed's entries.
-func (x *exporter) marks(f *Feed) error {
-	marker, ok := x.store.(Marker)
-	if !ok {
-		return nil
-	}
-	for m, err := range marker.Marks(x.ctx, MarksQuery{Feed: f.URL}) {
-		switch {
-		case errors.Is(err, errors.ErrUnsupported):
-			return nil
-		case err == nil:
-			err = writeLine(x.w, marksLine{line{"marks", f.URL}, m})
 		}
 		if err != nil {
 			return err
@@ -281,6 +254,7 @@ type ImportReport struct {
 	Feeds   int // the feeds restored
 	Entries int // their entries
 	Same    int // the feeds already in the Store
+	Marks   int // the lines left out because they say what somebody has read or starred; earlier versions wrote them
 
 	// Ended reports whether the last line is the one ExportEnd writes. If not, the lines
 	// may have been cut short between two feeds, or an earlier version wrote them.
@@ -363,7 +337,10 @@ func (in *importer) line(text []byte, n int) error {
 	switch what.Type {
 	case "feed":
 		return in.begin(text)
-	case "gap", "document", "entry", "marks", "":
+	case "marks":
+		in.Marks++
+		return nil
+	case "gap", "document", "entry", "":
 	default:
 		return nil // a later version wrote the line
 	}
@@ -371,8 +348,6 @@ func (in *importer) line(text []byte, n int) error {
 	switch {
 	case f == nil || f.line.Feed != what.Feed:
 		return errors.New("no line about its feed precedes this line")
-	case what.Type == "marks":
-		return in.marks(text)
 	case f.skipped:
 		return nil
 	}
@@ -476,51 +451,11 @@ func (in *importer) commit() error {
 	return err
 }
 
-// marks reads a line of marks. They are stored even if the feed was here in the same state,
-// which says nothing of them.
-func (in *importer) marks(text []byte) error {
-	f, l := in.feed, marksLine{}
-	if err := json.Unmarshal(text, &l); err != nil {
-		return fmt.Errorf("not a line about marks: %w", err)
-	}
-	if l.Marks == nil || l.ID == "" {
-		return errors.New("the marks have no id")
-	}
-	if f.erased[l.ID] {
-		return nil
-	}
-	if f.marks == nil {
-		f.marks = map[string]*Marks{}
-	}
-	if f.marks[l.ID] = l.Marks; len(f.marks) < importBatch {
-		return nil
-	}
-	return in.mark()
-}
-
-// mark stores the marks read since the last call, if the Store keeps marks.
-func (in *importer) mark() error {
-	f := in.feed
-	marker, ok := in.store.(Marker)
-	if !ok || len(f.marks) == 0 {
-		return nil
-	}
-	ids := slices.Sorted(maps.Keys(f.marks))
-	err := marker.Mark(in.ctx, f.line.Feed, ids, func(m *Marks) { m.join(f.marks[m.ID]) })
-	if f.marks = nil; errors.Is(err, errors.ErrUnsupported) {
-		return nil
-	}
-	return err
-}
-
 // end ends the import of a feed, and stores the feed's state.
 func (in *importer) end() error {
 	f := in.feed
 	if f == nil {
 		return nil
-	}
-	if err := in.mark(); err != nil {
-		return err
 	}
 	if in.feed = nil; f.skipped {
 		return nil
@@ -544,13 +479,12 @@ func (in *importer) end() error {
 // An importedFeed is a feed whose lines are being read.
 type importedFeed struct {
 	line    feedLine
-	skipped bool              // the store already has the feed
-	stored  *Feed             // the feed as it is stored until its last line has been read
-	change  Commit            // the change to commit next
-	size    int               // the size of the change, in bytes
-	lines   map[string]int    // the line number of each entry, by its id
-	erased  map[string]bool   // the entries erased from the store
-	marks   map[string]*Marks // to store next, by ID
+	skipped bool            // the store already has the feed
+	stored  *Feed           // the feed as it is stored until its last line has been read
+	change  Commit          // the change to commit next
+	size    int             // the size of the change, in bytes
+	lines   map[string]int  // the line number of each entry, by its id
+	erased  map[string]bool // the entries erased from the store
 
 	entries, deleted, documents int64 // so far
 }

@@ -303,7 +303,7 @@ const damagedURL = "https://site.test/feed"
 
 // A damagedStore has a feed of entries with the given ids, one of which cannot
 // be read.
-func damagedStore(t *testing.T, damaged int) (mirror.Marker, func(n int, text string)) {
+func damagedStore(t *testing.T, damaged int) (mirror.Store, func(n int, text string)) {
 	store := mirror.NewMemory()
 	feed := &mirror.Feed{
 		URL: damagedURL, Title: "Site", Kind: feedhistory.Archived, Verdict: feedhistory.Whole, Ledger: readAt(damagedURL),

@@ -110,7 +110,7 @@ func TestTimetable(t *testing.T) {
 // A publisher for replays adds entries to a store at times of a clock.
 type replayWorld struct {
 	t     *rapid.T
-	store mirror.Marker
+	store mirror.Store
 	feed  *mirror.Feed
 	now   time.Time
 	ids   []string

@@ -263,7 +263,7 @@ func (c *dbVacuumCommand) Run(w *command.World) error {
 // readableEntries is a store without the entries whose content is damaged. It records
 // them, so a command can show the rest and name them.
 type readableEntries struct {
-	mirror.Marker
+	mirror.Store
 	damaged map[string]error // why an entry cannot be read, by feed and id
 	names   []string         // the keys of damaged, in the order in which they were found
 }
@@ -271,7 +271,7 @@ type readableEntries struct {
 // Entries implements mirror.Store.
 func (s *readableEntries) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.Record, error] {
 	return func(yield func(*mirror.Record, error) bool) {
-		for r, err := range s.Marker.Entries(ctx, q) {
+		for r, err := range s.Store.Entries(ctx, q) {
 			if err == nil && s.isDamaged(r) {
 				continue
 			}

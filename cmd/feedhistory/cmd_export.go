@@ -85,7 +85,7 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 	if err != nil {
 		return err
 	}
-	readable := &readableEntries{Marker: store}
+	readable := &readableEntries{Store: store}
 	out := bufio.NewWriterSize(file, 64<<10)
 	switch c.Format {
 	case "opml":

@@ -22,7 +22,7 @@ import (
 )
 
 // mirrored returns a store with a feed that is served once.
-func mirrored(t *testing.T, feed string) (mirror.Marker, string) {
+func mirrored(t *testing.T, feed string) (mirror.Store, string) {
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(feed))
 	}))
@@ -33,7 +33,7 @@ func mirrored(t *testing.T, feed string) (mirror.Marker, string) {
 	defer m.Client.CloseIdle()
 	_, err := m.Update(t.Context(), server.URL)
 	require.NoError(t, err)
-	return m.Store.(mirror.Marker), server.URL
+	return m.Store, server.URL
 }
 
 // A feed is exported as one document, in whatever language it is.
@@ -45,7 +45,7 @@ func TestExportFeedIsOneDocument(t *testing.T) {
 				var out bytes.Buffer
 				f, err := store.Feed(t.Context(), url)
 				require.NoError(t, err)
-				require.NoError(t, new(exportCommand).exportFeed(t.Context(), &out, &readableEntries{Marker: store}, func(yield func(*mirror.Feed, error) bool) { yield(f, nil) }, format))
+				require.NoError(t, new(exportCommand).exportFeed(t.Context(), &out, &readableEntries{Store: store}, func(yield func(*mirror.Feed, error) bool) { yield(f, nil) }, format))
 				doc, err := feedhistory.Parse(&out, url)
 				require.NoError(t, err)
 				require.Empty(t, doc.Notes)

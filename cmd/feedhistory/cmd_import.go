@@ -97,6 +97,9 @@ func (c *importCommand) Run(w *command.World) (err error) {
 			return err
 		}
 		all.Feeds, all.Entries, all.Same = all.Feeds+in.Feeds, all.Entries+in.Entries, all.Same+in.Same
+		if in.Marks > 0 {
+			w.Say(inputName(file) + ": " + terminal.Count(in.Marks, "mark is", "marks are") + " left out: a mirror no longer keeps what was read or starred")
+		}
 		switch {
 		case in.Ended:
 		case in.Feeds+in.Same == 0:

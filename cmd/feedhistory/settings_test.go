@@ -84,7 +84,6 @@ func numberedSettings(t *testing.T) map[string]setting {
 	m := &mirror.Mirror{Store: store}
 	p := &mirror.Poller{Mirror: &mirror.Mirror{Store: mirror.NewMemory()}}
 	feeds, entries := &mirror.FeedQuery{}, &mirror.Query{Feed: "https://example.org/"}
-	marks := &mirror.MarksQuery{Feed: "https://example.org/"}
 	pub := &publish.Publisher{Output: &publish.MemoryOutput{}, Base: "https://example.org/"}
 	served, pages := &publish.Handler{FS: &publish.MemoryOutput{}}, &publish.Pages{Older: noPage}
 	batch, objects := &publish.Batch{}, bucket(t)
@@ -111,9 +110,6 @@ func numberedSettings(t *testing.T) map[string]setting {
 		}, ""},
 		"Query": {entries, func() error {
 			return errors.Join(first(store.Entries(ctx, *entries)), first(mirror.Public(store).Entries(ctx, *entries)), first(stored(t).Entries(ctx, *entries)))
-		}, ""},
-		"MarksQuery": {marks, func() error {
-			return errors.Join(first(store.Marks(ctx, *marks)), first(mirror.Public(store).Marks(ctx, *marks)), first(stored(t).Marks(ctx, *marks)))
 		}, ""},
 		"Publisher": {pub, func() error { return pub.Append(ctx, e) }, "Recent"},
 		"Batch":     {batch, func() error { _, err := pub.Publish(ctx, *batch); return err }, "MaxDeletions"},
@@ -201,7 +197,7 @@ var unset = map[string]string{
 	"fleet.FailingFeed": "a result", "fleet.HostStatus": "a result", "fleet.Status": "a result",
 	"harvest/atompmh.QueuedRecord": "written by Fetch",
 	"mirror.Commit":                "written by a Mirror, for a Store", "mirror.Content": "written by a Mirror", "mirror.DocumentRecord": "written by a Mirror",
-	"mirror.Feed": "written by a Mirror", "mirror.Marks": "stored as it is",
+	"mirror.Feed":         "written by a Mirror",
 	"mirror.ImportReport": "counts of what was read", "mirror.Query.AfterCommit": "any number is a commit",
 	"mirror.Rank": "written by a Mirror", "mirror.Record": "written by a Mirror", "mirror.Report": "a result",
 	"mirror/sqlstore.Info": "a result", "mirror/sqlstore.Inspection": "a result",

@@ -775,7 +775,7 @@ var scrubbing = map[bool][]string{
 		"INSERT INTO fh.search (fh.search) VALUES ('optimize')", // the index keeps the words of removed entries until it is merged
 		"VACUUM",
 	},
-	false: {"VACUUM (FULL) fh.entries, fh.versions, fh.search, fh.unindexed, fh.feeds, fh.polls, fh.documents, fh.names, fh.marks"},
+	false: {"VACUUM (FULL) fh.entries, fh.versions, fh.search, fh.unindexed, fh.feeds, fh.polls, fh.documents, fh.names"},
 }
 
 // Scrub indexes all waiting entries, and rewrites the database without the bytes of

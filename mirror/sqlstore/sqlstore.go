@@ -50,10 +50,6 @@ type Store struct {
 	prepared map[string]*sql.Stmt // by their text
 }
 
-var (
-	_ mirror.Marker = (*Store)(nil)
-)
-
 // Open returns the store in a database, and brings its schema up to date. The database
 // may have other tables: ours begin with feedhistory_ in SQLite, and are in the schema
 // feedhistory in PostgreSQL. Open refuses a database in which these names are taken,
@@ -846,7 +842,7 @@ func (s *Store) version(ctx context.Context, q queryer) (version int64, err erro
 	}
 	query := s.text("SELECT coalesce(max(version), 0) FROM fh.schema")
 	if !hasAll(own, "schema") {
-		for _, name := range []string{"feeds", "polls", "entries", "versions", "documents", "names", "marks", "search", "unindexed"} {
+		for _, name := range []string{"feeds", "polls", "entries", "versions", "documents", "names", "search", "unindexed"} {
 			if hasAll(own, name) {
 				return 0, fmt.Errorf("%w: %s%s", ErrForeign, s.prefix, name)
 			}

@@ -172,10 +172,6 @@ type halved struct {
 func (h halved) Commit(ctx context.Context, c *mirror.Commit) error { return h.writer.Commit(ctx, c) }
 func (h halved) Remove(ctx context.Context, url string) error       { return h.writer.Remove(ctx, url) }
 
-func (h halved) Mark(ctx context.Context, feed string, ids []string, change func(*mirror.Marks)) error {
-	return h.writer.Mark(ctx, feed, ids, change)
-}
-
 // oneConnection opens a database with a single connection.
 func oneConnection(t *testing.T, d database) *sqlstore.Store {
 	db := d.connect(t)

@@ -27,9 +27,6 @@ var calls = []test{
 	{"Fenced", testFenced},
 	{"Whole", testWhole},
 	{"RemovedMeanwhile", testRemovedMeanwhile},
-	{"Marks", testMarks},
-	{"MarksOrder", testMarksOrder},
-	{"MarksAtOnce", testMarksAtOnce},
 	{"Model", testModel},
 }
 

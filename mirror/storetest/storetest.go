@@ -46,7 +46,7 @@ type world struct {
 	tester
 	mirror.Store
 	other  mirror.Store
-	memory mirror.Marker
+	memory mirror.Store
 	ctx    context.Context
 	writes int
 

@@ -31,7 +31,7 @@ func TestValues(t *testing.T) {
 }
 
 // get returns a Memory of a feed, or of all feeds if the URL is "".
-func (s *values) get(ctx context.Context, url string) (mirror.Marker, error) {
+func (s *values) get(ctx context.Context, url string) (mirror.Store, error) {
 	s.mu.RLock()
 	texts := [][]byte{s.texts[url]}
 	if url == "" {
@@ -51,7 +51,7 @@ func (s *values) get(ctx context.Context, url string) (mirror.Marker, error) {
 }
 
 // put stores a Memory of a feed; nil removes the feed.
-func (s *values) put(url string, m mirror.Marker) error {
+func (s *values) put(url string, m mirror.Store) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (s *values) put(url string, m mirror.Marker) error {
 }
 
 // each yields the results of find in a feed, or in all feeds if the URL is "".
-func each[T any](ctx context.Context, s *values, feed string, find func(mirror.Marker) iter.Seq2[*T, error]) iter.Seq2[*T, error] {
+func each[T any](ctx context.Context, s *values, feed string, find func(mirror.Store) iter.Seq2[*T, error]) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		m, err := s.get(ctx, feed)
 		if err != nil {
@@ -85,7 +85,7 @@ func (s *values) Feed(ctx context.Context, url string) (*mirror.Feed, error) {
 }
 
 func (s *values) Feeds(ctx context.Context, q mirror.FeedQuery) iter.Seq2[*mirror.Feed, error] {
-	return each(ctx, s, "", func(m mirror.Marker) iter.Seq2[*mirror.Feed, error] { return m.Feeds(ctx, q) })
+	return each(ctx, s, "", func(m mirror.Store) iter.Seq2[*mirror.Feed, error] { return m.Feeds(ctx, q) })
 }
 
 func (s *values) Records(ctx context.Context, feed string, ids []string) (map[string]*mirror.Record, error) {
@@ -105,7 +105,7 @@ func (s *values) Document(ctx context.Context, feed, url string) (*mirror.Docume
 }
 
 func (s *values) Documents(ctx context.Context, feed string) iter.Seq2[*mirror.DocumentRecord, error] {
-	return each(ctx, s, feed, func(m mirror.Marker) iter.Seq2[*mirror.DocumentRecord, error] { return m.Documents(ctx, feed) })
+	return each(ctx, s, feed, func(m mirror.Store) iter.Seq2[*mirror.DocumentRecord, error] { return m.Documents(ctx, feed) })
 }
 
 func (s *values) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.Record, error] {
@@ -113,22 +113,22 @@ func (s *values) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.
 		after := *q.AfterCommit // which the caller may change
 		q.AfterCommit = &after
 	}
-	return each(ctx, s, q.Feed, func(m mirror.Marker) iter.Seq2[*mirror.Record, error] { return m.Entries(ctx, q) })
+	return each(ctx, s, q.Feed, func(m mirror.Store) iter.Seq2[*mirror.Record, error] { return m.Entries(ctx, q) })
 }
 
 func (s *values) Versions(ctx context.Context, feed, id string) iter.Seq2[*mirror.Record, error] {
-	return each(ctx, s, feed, func(m mirror.Marker) iter.Seq2[*mirror.Record, error] { return m.Versions(ctx, feed, id) })
+	return each(ctx, s, feed, func(m mirror.Store) iter.Seq2[*mirror.Record, error] { return m.Versions(ctx, feed, id) })
 }
 
 func (s *values) Remove(ctx context.Context, url string) error {
-	return s.change(ctx, url, func(m mirror.Marker) (mirror.Marker, error) { return nil, m.Remove(ctx, url) })
+	return s.change(ctx, url, func(m mirror.Store) (mirror.Store, error) { return nil, m.Remove(ctx, url) })
 }
 
 func (s *values) Commit(ctx context.Context, c *mirror.Commit) error {
-	return s.change(ctx, c.Feed.URL, func(m mirror.Marker) (mirror.Marker, error) { return m, m.Commit(ctx, c) })
+	return s.change(ctx, c.Feed.URL, func(m mirror.Store) (mirror.Store, error) { return m, m.Commit(ctx, c) })
 }
 
-func (s *values) change(ctx context.Context, url string, change func(mirror.Marker) (mirror.Marker, error)) error {
+func (s *values) change(ctx context.Context, url string, change func(mirror.Store) (mirror.Store, error)) error {
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	m, err := s.get(ctx, url)

@@ -71,14 +71,6 @@ func htmlText(body string) feedhistory.Text {
 	return feedhistory.Text{Type: "html", Body: body}
 }
 
-// titleText returns a title, which is HTML if it has markup.
-func titleText(body string) feedhistory.Text {
-	if strings.ContainsAny(body, "<&") {
-		return htmlText(body)
-	}
-	return plainText(body)
-}
-
 // plainText returns plain text.
 func plainText(body string) feedhistory.Text { return feedhistory.Text{Body: body} }
 

@@ -122,15 +122,12 @@ func (g *gatekeeper) proof(token string) string {
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 // change runs a page only if the request may change anything.
-func (s *Server) change(h page) page { return s.allow(s.gate.mayChange, h) }
-
-// allow runs a page only if the request may do so.
-func (s *Server) allow(may func(*http.Request) bool, h page) page {
+func (s *Server) change(h page) page {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		switch {
 		case s.Token != "" && s.gate.tires(r):
 			return errTooManyGuesses
-		case may(r):
+		case s.gate.mayChange(r):
 			return h(w, r)
 		}
 		w.Header().Set("WWW-Authenticate", "Bearer")
@@ -259,9 +256,9 @@ func visitorOf(r *http.Request) netip.Prefix {
 // How a server protects reading, if Private is set, and private feeds in any case.
 
 // isOpen reports whether everybody may ask for a page on any server: the form for the
-// token, the files of its page, and the addresses for apps, which log in there.
+// token, and the files of its page.
 func isOpen(r *http.Request) bool {
-	return isApp(r) || r.URL.Path == "/token" || r.URL.Path == "/token/forget" || strings.HasPrefix(r.URL.Path, "/static/")
+	return r.URL.Path == "/token" || r.URL.Path == "/token/forget" || strings.HasPrefix(r.URL.Path, "/static/")
 }
 
 // refuse asks for the token: it sends feed readers a challenge for a password (RFC

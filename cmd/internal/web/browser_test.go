@@ -29,7 +29,6 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
-	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/republish"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -115,6 +114,8 @@ func TestBrowser(t *testing.T) {
 		b.open(w.url + path)
 		require.LessOrEqual(t, evaluate[int](b, "document.documentElement.scrollWidth"), 390, path)
 	}
+	b.open(w.url)
+	require.True(t, evaluate[bool](b, `[...document.querySelectorAll("tbody th")].every((title) => title.offsetWidth === title.parentElement.offsetWidth)`), "titles have all the width")
 	b.do(chromedp.EmulateViewport(1080, 760))
 
 	b.open(w.url + "feeds/" + republish.Name(w.feedURL("/blog/feed.atom")) + "/subscribe?start=2026-12-01&every=2d#replay")
@@ -124,15 +125,9 @@ func TestBrowser(t *testing.T) {
 	for _, path := range []string{"/news.rss", "/tides.atom", "/pod.rss", "/100%25", "/page.html"} {
 		w.add(path)
 	}
-	ids, feed, now := w.blogIDs(), w.feedURL("/blog/feed.atom"), w.now()
-	require.NoError(t, w.mark(t.Context(), feed, ids[:130], func(m *mirror.Marks) { m.Read = now }))
-	require.NoError(t, w.mark(t.Context(), feed, []string{ids[20], ids[61], ids[129]}, func(m *mirror.Marks) { m.Starred = now }))
-	require.NoError(t, w.mark(t.Context(), feed, ids[129:130], func(m *mirror.Marks) { m.Forward = now }))
 	b.open(w.url)
-	require.Contains(t, b.text(".cards"), "130 of 382")
+	require.Contains(t, b.text(".shelf"), "From the past")
 	b.shoot("feeds", widths...)
-	b.click(".cards .to a")
-	b.shoot("reading", widths...)
 	b.open(w.url + "overview")
 	b.shoot("overview", 1440)
 	b.open(w.url)
@@ -183,7 +178,7 @@ func TestBrowserHostile(t *testing.T) {
 	b.do(chromedp.Evaluate[chromedp.Void](`for (const a of document.querySelectorAll(".content *")) a.dispatchEvent(new MouseEvent("mouseover", {bubbles: true}))`))
 	require.Equal(t, "undefined", evaluate[string](b, "typeof harmed"))
 	require.Equal(t, "block", evaluate[string](b, "getComputedStyle(document.body).display"))
-	require.Zero(t, evaluate[int](b, `document.querySelectorAll("main form:not(.images, .marks, .strip), main img, main svg:not(.strip svg), main iframe, main style, main [style], .content [id]:not([id^=t-]), .content [class]").length`))
+	require.Zero(t, evaluate[int](b, `document.querySelectorAll("main form:not(.images, .strip), main img, main svg:not(.strip svg), main iframe, main style, main [style], .content [id]:not([id^=t-]), .content [class]").length`))
 	require.Zero(t, evaluate[int](b, `[...document.links].filter(a => !/^https?:$/.test(a.protocol)).length`))
 
 	// Nothing could run even if the sanitiser had overlooked something.
@@ -302,21 +297,15 @@ func TestBrowserWithoutScript(t *testing.T) {
 	b.click(".actions button")
 	require.NotContains(t, b.source(), "Something went wrong")
 
-	// Continuous reading keeps the place, marks and goes on by buttons and links.
-	blog := w.url + "feeds/" + republish.Name(w.feedURL("/blog/feed.atom"))
-	b.open(blog + "/read")
-	b.click("article:nth-of-type(3) .marks [name=read]") // the page goes on from there
-	b.click("article:nth-of-type(1) .marks [name=star]")
-	b.click("article:nth-of-type(1) .marks [name=run]")
-	third := w.marked(w.feedURL("/blog/feed.atom"))[w.blogIDs()[2]]
-	require.False(t, third.Read.IsZero() || third.Starred.IsZero() || third.Forward.IsZero(), third)
-	b.open(blog)
-	require.Contains(t, b.source(), ", entry 3 of ")
-	b.click(".place .button.main")
+	// From entry to entry by links, and to another month by a button.
+	b.open(w.url + "feeds/" + republish.Name(w.feedURL("/blog/feed.atom")) + "?order=oldest")
+	b.click(".entries .title")
 	b.click("a[rel=next]")
+	b.click("a[rel=next]")
+	require.Contains(t, b.source(), "Entry 3 of ")
 	b.click("a[rel=prev]")
 	b.click(".strip button")
-	b.click("article .marks [name=read]")
+	require.Contains(t, b.source(), "Entry 1 of ")
 }
 
 // Keys move through lists, entries and pages, but not in a field.
@@ -333,16 +322,6 @@ func TestBrowserKeys(t *testing.T) {
 	press("j")
 	press("k")
 	require.Equal(t, 1, evaluate[int](b, told))
-	second := evaluate[string](b, `document.querySelector("[data-item].told").dataset.id`)
-	press("s")
-	press("m")
-	require.Eventually(t, func() bool {
-		m := w.marked(w.feedURL("/blog/feed.atom"))[second]
-		return m != nil && !m.Starred.IsZero() && !m.Read.IsZero()
-	}, patience, 20*time.Millisecond)
-	press("m")
-	require.Eventually(t, func() bool { return w.marked(w.feedURL("/blog/feed.atom"))[second].Read.IsZero() }, patience, 20*time.Millisecond)
-	require.Equal(t, "star told", evaluate[string](b, `[...document.querySelector("[data-item].told").classList].sort().join(" ")`))
 	press("?")
 	require.Contains(t, b.text("dialog.keys"), "The next entry of the list")
 	press(kb.Escape)
@@ -433,12 +412,6 @@ func (w *world) sights() []sight {
 	w.lose("feed/3-")
 	all := []sight{{"empty", ""}, {"nothing", "nothing"}}
 	add := func(path string) string { return strings.TrimPrefix(w.add(path), "/") }
-	defer func() { // the first half of the blog has been read, after a leap
-		ids, feed, now := w.blogIDs(), w.feedURL("/blog/feed.atom"), w.now()
-		require.NoError(w.t, w.mark(w.t.Context(), feed, ids[:60], func(m *mirror.Marks) { m.Read = now }))
-		require.NoError(w.t, w.mark(w.t.Context(), feed, []string{ids[5], ids[20]}, func(m *mirror.Marks) { m.Starred, m.Forward = now, now.Add(-time.Hour) }))
-		require.NoError(w.t, w.mark(w.t.Context(), feed, ids[59:60], func(m *mirror.Marks) { m.Forward = now }))
-	}()
 	blog, news, tides, odd, failed := add("/blog/feed.atom"), add("/news.rss"), add("/tides.atom"), add("/odd.atom"), add("/page.html")
 	w.poll(w.feedURL("/tides.atom"))
 	w.poll(w.feedURL("/news.rss"))
@@ -449,7 +422,7 @@ func (w *world) sights() []sight {
 		sight{"gone", tides + "/entry?id=urn:tides:1"}, sight{"table", odd + "/entry?id=urn:odd:table"}, sight{"rtl", odd + "/entry?id=urn:odd:rtl"},
 		sight{"wide", odd + "/entry?id=urn:odd:wide"}, sight{"token", "token"}, sight{"subscribe", blog + "/subscribe?start=2026-12-01&every=2d&days=mon&days=thu&zone=Europe/Berlin&per=2&time=07:30"},
 		sight{"nonsense", blog + "/subscribe?size=99&start=2026-12-01&every=1s"}, sight{"choose", add("/blog.html")}, sight{"oldest", blog + "?order=oldest"}, sight{"day", blog + "/day?day=01-09"},
-		sight{"reading", blog + "/read"}, sight{"month", blog + "?month=2012-03&span=1"},
+		sight{"month", blog + "?month=2012-03&span=1"},
 		sight{"play", add("/pod.rss") + "/entry?id=pod-1&play"}, sight{"overview", "overview"}, sight{"sorted", "?show=window&sort=entries"},
 		sight{"marked", blog + "/entry?q=storm&id=" + url.QueryEscape("tag:lighthouse.example,2012:3/1")},
 	)
@@ -547,6 +520,14 @@ const awaited = `new Promise((done) => new PerformanceObserver((list) => done([
 	...performance.getEntriesByType("resource").filter((e) => e.renderBlockingStatus == "blocking").map((e) => e.name),
 	list.getEntries().at(-1).url].join(" ").trim())).observe({ type: "largest-contentful-paint", buffered: true }))`
 
+// still is the shift from which on a page counts as jumping: below it, tools say 0.000.
+const still = .0005
+
+// shifts is how far the parts of a page have jumped since it was opened (CLS).
+const shifts = `new Promise((done) => { let sum = 0;
+	new PerformanceObserver((list) => list.getEntries().forEach((e) => { if (!e.hadRecentInput) sum += e.value; })).observe({ type: "layout-shift", buffered: true });
+	setTimeout(() => done(sum), 100); })`
+
 // On a slow network, no page jumps, and none needs more than 40 kB.
 func TestBrowserLoads(t *testing.T) {
 	t.Parallel()
@@ -584,7 +565,7 @@ func TestBrowserPieces(t *testing.T) {
 	}
 	slow := httptest.NewServer(proxy)
 	defer slow.Close()
-	names := []string{"feeds-360", "entries-360", "feed-360", "plain-360", "entry-1440", "subscribe-360", "subscribe-1440", "choose-360", "reading-360", "overview-360", "sorted-1440"}
+	names := []string{"feeds-360", "entries-360", "feed-360", "plain-360", "entry-1440", "subscribe-360", "subscribe-1440", "choose-360", "month-360", "overview-360", "sorted-1440"}
 	for _, place := range w.sights() {
 		for _, width := range []int64{360, 1440} {
 			if what := fmt.Sprintf("%s-%d", place.name, width); len(names) > 0 && what == names[0] {
@@ -638,7 +619,7 @@ func TestBrowserSlow(t *testing.T) {
 	w.write(2003, 2016)
 	blog := strings.TrimPrefix(w.add("/blog/feed.atom"), "/")
 	b.resize(360)
-	for _, path := range []string{"", "entries", blog, blog + "?q=storm", blog + "/entry?id=" + url.QueryEscape(w.blogIDs()[7]), blog + "/read"} {
+	for _, path := range []string{"", "entries", blog, blog + "?q=storm", blog + "/entry?id=" + url.QueryEscape(w.blogIDs()[7])} {
 		b.open(w.url + path)
 		assert.Empty(t, read(b, chromedp.Evaluate[string](awaited, chromedp.EvalAwaitPromise)), path)
 	}
@@ -685,6 +666,33 @@ func (b *tab) requireNothingFound(what, rules string) {
 	found, err := chromedp.Run(ctx, chromedp.Evaluate[string](fmt.Sprintf(findings, rules), chromedp.EvalAwaitPromise))
 	require.NoError(b.t, err, what)
 	require.Empty(b.t, found, what)
+}
+
+// An essay has its footnotes, formulas and pictures, and the page of an episode its player.
+func TestBrowserTexts(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	essays, pod := strings.TrimPrefix(w.add("/essays.atom"), "/"), strings.TrimPrefix(w.add("/pod.rss"), "/")
+	check := func(width int64) {
+		t.Helper()
+		require.Less(t, read(b, chromedp.Evaluate[float64](shifts, chromedp.EvalAwaitPromise)), still, "the page jumps: %s", read(b, chromedp.Evaluate[string](jumping, chromedp.EvalAwaitPromise)))
+		require.LessOrEqual(t, evaluate[int64](b, "document.documentElement.scrollWidth"), width)
+		require.LessOrEqual(t, evaluate[int](b, sent), 40_000)
+	}
+	b.resize(1440)
+	b.open(w.url + essays + "/entry?id=urn:essays:1")
+	check(1440)
+	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector(".content sup a").click()`))
+	require.True(t, evaluate[bool](b, `location.pathname.endsWith("/entry") && document.querySelector(":target").textContent.startsWith("If they are small")`))
+	require.Greater(t, evaluate[float64](b, `document.querySelector("math mfrac").getBoundingClientRect().height`), 20.)
+	b.resize(360)
+	b.open(w.url + essays + "/entry?images=1&id=urn:essays:2")
+	b.loads(`document.querySelectorAll(".content img").length === 1 && document.querySelector(".content img").naturalWidth === 600`)
+	check(360)
+	b.resize(1440)
+	b.open(w.url + pod + "/entry?id=pod-1&play")
+	require.Less(t, evaluate[float64](b, `document.querySelector("audio").getBoundingClientRect().top`), 500., "the player is above the notes")
+	check(1440)
 }
 
 // Text that is written right to left is set so, and the page around it is not.

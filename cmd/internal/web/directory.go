@@ -29,7 +29,6 @@ type directory struct {
 	figures   perFeed[figures]
 	documents perFeed[[]*mirror.DocumentRecord] // as far as timelines need them
 	timelines serve.Cache[string, template.HTML]
-	readings  serve.Cache[string, reading] // of whoever may see marks
 
 	summing sync.Mutex             // held while looking at the entries of all feeds
 	newest  perFeed[time.Time]     // small, so the values of all feeds fit
@@ -43,7 +42,6 @@ func (d *directory) forget(url string) {
 	d.newest.Drop(url)
 	d.years.Drop(url)
 	d.documents.Drop(url)
-	d.readings.Drop(url)
 }
 
 // keptSmall is the minimum number of small figures to keep.

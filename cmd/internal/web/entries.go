@@ -32,8 +32,6 @@ type entriesView struct {
 	Wrong  string // why the request has no answer
 	River  bool   // entries of all feeds
 
-	MayMark bool // whether the visitor may set marks of the entries
-
 	hits []month // the number of entries in each month, unless the list has all entries
 }
 
@@ -66,8 +64,6 @@ type entryItem struct {
 	Time    time.Time
 	State   mirror.State
 	Damaged bool // whether the stored text cannot be read
-
-	Read, Starred bool // as far as the visitor may know
 }
 
 // showRiver shows the newest entries of all feeds.
@@ -115,23 +111,7 @@ func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, erro
 		v.Items = append(v.Items, item)
 		query.Beyond = record
 	}
-	if feed == nil {
-		return v, nil
-	}
-	v.MayMark = s.mayMark(r)
-	return v, s.markItems(r, feed.URL, v.Items)
-}
-
-// Run returns the run of whoever opens an entry of the list to read on from there; "" if
-// the list is none of a whole feed.
-func (v *entriesView) Run() run {
-	switch {
-	case v.River, v.Search != "", v.Gone, v.Day != 0:
-		return ""
-	case v.Oldest:
-		return "forward"
-	}
-	return "backward"
+	return v, nil
 }
 
 // portion is the number of entries to read at once: each may be large, and of

@@ -43,7 +43,6 @@ type entryPage struct {
 	Strip        *strip        // nil if there is nothing to show around the entry
 	Search       string        // the search whose words are marked
 	Marked       template.HTML // the title with these words marked
-	Marks        *entryMarks   // nil if the visitor may not set marks
 }
 
 // entryImages says whether a page shows images, and whether there are any.
@@ -149,23 +148,10 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request, feed *mirror.
 			return err
 		}
 	}
-	if p.Strip, err = s.stripOf(r, feed, record); err != nil {
+	if p.Strip, err = s.stripOf(ctx, feed, record); err != nil {
 		return err
 	}
-	marks, err := s.marksOf(r, feed.URL, record.ID)
-	if err != nil {
-		return err
-	}
-	if p.Marks = marks[record.ID]; p.Marks != nil {
-		p.Marks.Next = s.at(r.URL.RequestURI())
-		if asked := run(q.Get("run")); slices.Contains(runs, asked) {
-			p.Marks.Run = asked
-		}
-	}
-	if p.Sound = newEnclosures(e, p.Marks, p.Play, p.More("play")); p.Newer != nil {
-		p.Sound.Autoplay, p.Sound.Then = q.Get("play") == "on", queryOf("id", p.Newer.ID, "play", "on", "run", "forward")
-	}
-	p.HasImages = p.hasImages()
+	p.Sound, p.HasImages = newEnclosures(e, p.Play, p.More("play")), p.hasImages()
 	p.mark()
 	w.Header().Set("Content-Security-Policy", policyWith(p.Play, p.Images))
 	return s.render(w, r, http.StatusOK, "entry", p.Title, p)
@@ -342,11 +328,9 @@ type enclosure struct {
 
 // An enclosures is the files of an entry as a page shows them.
 type enclosures struct {
-	List           []enclosure
-	Play, Autoplay bool   // whether they can be played here, and whether audio starts
-	Ask            string // the query of the page on which they can be played
-	Then           string // the query of the page with the next episode; "" for none
-	Position       int64  // where to go on, in seconds
+	List []enclosure
+	Play bool   // whether they can be played here
+	Ask  string // the query of the page on which they can be played
 }
 
 // AllAudio reports whether all files are audio.
@@ -355,11 +339,8 @@ func (p enclosures) AllAudio() bool {
 }
 
 // newEnclosures returns the files of an entry, none if it is damaged.
-func newEnclosures(e *feedhistory.Entry, marks *entryMarks, play bool, ask string) (p enclosures) {
-	if p = (enclosures{Play: play, Ask: ask}); marks != nil {
-		p.Position = marks.Position
-	}
-	if e == nil {
+func newEnclosures(e *feedhistory.Entry, play bool, ask string) (p enclosures) {
+	if p = (enclosures{Play: play, Ask: ask}); e == nil {
 		return p
 	}
 	for _, l := range e.Links {

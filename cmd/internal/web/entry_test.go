@@ -216,7 +216,7 @@ func TestOnDemand(t *testing.T) {
 	require.Contains(t, body, `href="?id=pod-1&amp;play=">Play here`)
 	require.NotContains(t, body, "<audio")
 	_, body, header := w.get(pod + "/entry?id=pod-1&play")
-	require.Contains(t, body, `<audio controls preload="none" data-then="?id=pod-2&amp;play=on&amp;run=forward" src="https://pod.example/1.mp3"></audio>`)
+	require.Contains(t, body, `<audio controls preload="none" src="https://pod.example/1.mp3"></audio>`)
 	require.Equal(t, policy()+"; media-src http: https:", header.Get("Content-Security-Policy"))
 
 	blog := w.add("/blog/feed.atom")
@@ -258,37 +258,7 @@ func TestOnDemand(t *testing.T) {
 	requireSound(t, body)
 }
 
-// Continuous reading shows each entry once, the oldest first, and begins at any
-// entry.
-func TestReadContinuously(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, nil)
-	w.write(2003, 2006)
-	page := w.add("/blog/feed.atom")
-	place := regexp.MustCompile(`<article class="entry reading" data-item data-id="([^"]+)"`)
-	var ids []string
-	for path := page + "/read"; path != ""; {
-		body := w.page(path, http.StatusOK)
-		for _, m := range place.FindAllStringSubmatch(body, -1) {
-			ids = append(ids, m[1])
-		}
-		path = ""
-		if m := regexp.MustCompile(`rel="next" href="([^"]+)"`).FindStringSubmatch(body); m != nil {
-			path = page + "/read" + strings.ReplaceAll(m[1], "&amp;", "&")
-		}
-	}
-	require.Len(t, ids, len(w.mirrored(w.feedURL("/blog/feed.atom"))))
-	seen := map[string]bool{}
-	for _, id := range ids {
-		require.False(t, seen[id], id)
-		seen[id] = true
-	}
-	require.Contains(t, w.page(page+"/read?from="+url.QueryEscape(ids[5]), http.StatusOK), ids[5])
-	w.page(page+"/read?from=nothing", http.StatusNotFound)
-	w.page(w.add("/news.rss")+"/read", http.StatusOK)
-}
-
-// A copy kept by a reader names it, wherever the entry is shown.
+// A copy kept by a reader names it.
 func TestReaderOfCopyIsNamed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
@@ -297,9 +267,7 @@ func TestReaderOfCopyIsNamed(t *testing.T) {
 		{Draft: compose.Draft{ID: "urn:kept", Title: feedhistory.Text{Body: "Kept"}, Content: feedhistory.Text{Body: "Text"}}},
 	})
 	require.NoError(t, err)
-	for _, path := range []string{"/entry?id=urn:kept", "/read?from=urn:kept"} {
-		require.Contains(t, w.page(page+path, http.StatusOK), "· kept by <bdi>newsboat</bdi>", path)
-	}
+	require.Contains(t, w.page(page+"/entry?id=urn:kept", http.StatusOK), "· kept by <bdi>newsboat</bdi>")
 }
 
 // A year leads to its months, a month to its days, and a search from hit to hit.

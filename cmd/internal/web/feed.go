@@ -25,7 +25,6 @@ type feedPage struct {
 	Older     string   // how to look for older entries; "" if there is nothing to look for
 	Said      string
 	Found     feedhistory.Links // the feeds of the page, if it is not a feed
-	Places    []*readingPlace   // where the visitor was
 }
 
 // refresh reports whether the page must be loaded again, because the feed is
@@ -64,11 +63,8 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request, feed *mirror.F
 	if p.Periods, err = s.feeds.periodsOf(r.Context(), p.Entries, feed, figures); err != nil {
 		return err
 	}
-	if p.Places, err = s.places(r, feed, figures); err != nil {
-		return err
-	}
 	if !v.Fresh() {
-		if p.Timeline, err = s.timeline(r, v, figures, p.Entries); err != nil {
+		if p.Timeline, err = s.timeline(r.Context(), v, figures, p.Entries); err != nil {
 			return err
 		}
 	}

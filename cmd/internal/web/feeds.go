@@ -25,8 +25,8 @@ type feedView struct {
 	Newest      time.Time
 	Oldest      time.Time // the month of the oldest entry
 	Gaps        []gapView
-	Missing     []gapView  // the gaps except those still to be read
-	Years       stripPaths // in a list, on the scale of all its feeds
+	Missing     []gapView // the gaps except those still to be read
+	Years       string    // in a list, the path of its strip, on the scale of all feeds
 }
 
 // Name returns the short name of the feed, for addresses.
@@ -83,7 +83,7 @@ type feedsView struct {
 	Known   *feedView // the feed it probably leads to; nil for none
 	Insist  string    // the address to add although it is wrong; "" for none
 
-	Welcome      *welcome // nil in a selection of feeds
+	Welcome      []*shelf // nil in a selection of feeds
 	Since, Until int      // the years of the strips
 }
 
@@ -139,16 +139,12 @@ func (s *Server) listFeeds(w http.ResponseWriter, r *http.Request, status int, v
 		}
 	}
 	for i, view := range v.Feeds {
-		reading, err := s.readingOf(r, view.Feed.URL)
-		if err != nil {
-			return err
-		}
-		view.Years = newStripPaths(v.byYear(months[i]), v.byYear(reading.read), v.byYear(reading.starred))
+		view.Years = stripPath(v.byYear(months[i]))
 	}
 	if len(feeds) > 0 && status == http.StatusOK && !v.Asked() && v.After == "" {
 		select {
 		case s.building <- struct{}{}: // it reads entries
-			v.Welcome, err = s.welcome(r, feeds)
+			v.Welcome, err = s.welcome(r.Context(), feeds)
 			<-s.building
 		default: // the feeds are always there
 		}

@@ -67,13 +67,9 @@ func TestMemoryOfReaders(t *testing.T) {
 	page := w.largeEntry(8)
 	most := peak(func() {
 		var all sync.WaitGroup
-		for i := range 16 {
-			address := strings.TrimSuffix(w.url, "/") + page
-			if i%2 == 1 { // in continuous reading
-				address = strings.Replace(address, "/entry?id=", "/read?from=", 1)
-			}
+		for range 16 {
 			all.Go(func() {
-				resp, err := http.Get(address)
+				resp, err := http.Get(strings.TrimSuffix(w.url, "/") + page)
 				if err != nil {
 					return
 				}

@@ -113,10 +113,6 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if p.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "5")
 	}
-	if isApp(r) {
-		http.Error(w, p.Title+". "+p.Advice, p.Status)
-		return
-	}
 	if err := s.render(w, r, p.Status, "problem", p.Title, p); err != nil {
 		s.Logger.ErrorContext(r.Context(), "a page cannot be written", "page", "problem", "err", err)
 		http.Error(w, p.Title, p.Status)

@@ -14,8 +14,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A readerLogin is the login of one feed reader. It may read and set marks, and nothing else,
-// so a reader that is lost or hostile cannot poll, add, remove or erase.
+// A readerLogin is the login of one feed reader. It may only read, so a reader that is lost
+// or hostile cannot poll, add, remove or erase.
 type readerLogin struct {
 	Name  string    `json:"name"`
 	Hash  string    `json:"hash"` // the SHA-256 of its password, which is random
@@ -28,26 +28,13 @@ const (
 	mostName   = 60 // characters
 )
 
-// isReader reports whether a request shows the login of a reader.
+// isReader reports whether a request shows the login of a reader (RFC 7617). If the file
+// cannot be read, there is none.
 func (g *gatekeeper) isReader(r *http.Request) bool {
-	name, password, ok := loginOf(r)
-	return ok && g.knows(name, password)
-}
-
-// loginOf returns the login a request shows: as a user and a password (RFC 7617) or, in an
-// app, as the credentials of its log-in.
-func loginOf(r *http.Request) (name, password string, ok bool) {
-	text, ofApp := strings.CutPrefix(r.Header.Get("Authorization"), appHeader)
-	if !ofApp {
-		return r.BasicAuth()
+	name, password, ok := r.BasicAuth()
+	if !ok {
+		return false
 	}
-	name, password, ok = strings.Cut(text, "/")
-	name, err := url.PathUnescape(name)
-	return name, password, ok && err == nil
-}
-
-// knows reports whether there is such a login. If the file cannot be read, there is none.
-func (g *gatekeeper) knows(name, password string) bool {
 	all, err := g.readers.Load()
 	hash := hashOf(password)
 	return err == nil && slices.ContainsFunc(all, func(one readerLogin) bool { return one.Name == name && same(one.Hash, hash) })
@@ -60,7 +47,7 @@ func hashOf(password string) string {
 
 // errReadOnly answers a reader's login that tries to change something.
 var errReadOnly = &problem{
-	http.StatusForbidden, "This login may only read and set marks", "To change anything, use the server's token.",
+	http.StatusForbidden, "This login may only read", "To change anything, use the server's token.",
 }
 
 // A readersPage lists the logins of readers, with a new one.
@@ -68,8 +55,8 @@ type readersPage struct {
 	Feed           string // the URL of the feed whose page has the form for a login; "" for none
 	Readers        []readerLogin
 	Name, Password string    // the new login, whose password is shown only now
-	Addresses      []address // with the new login, if reading needs one
-	Server         string    // the address for apps
+	Addresses      []address // with the new login
+	Private        bool      // whether reading needs a login
 	Wrong          string
 }
 
@@ -82,7 +69,7 @@ func (s *Server) listReaders(w http.ResponseWriter, r *http.Request, status int,
 	if p.Readers, err = s.gate.readers.Load(); err != nil {
 		return err
 	}
-	p.Server = s.base() + appPath
+	p.Private = s.Private
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	return s.render(w, r, status, "readers", "Feed readers", p)
 }
@@ -114,9 +101,6 @@ func (s *Server) addReader(w http.ResponseWriter, r *http.Request) error {
 	at, err := url.Parse(s.base())
 	if err != nil {
 		return err
-	}
-	if !s.Private {
-		return s.listReaders(w, r, http.StatusOK, p)
 	}
 	at.User = url.UserPassword(name, p.Password)
 	p.Addresses = []address{{at.JoinPath("feeds.opml").String() + "?mirrored", "all feeds, as a list (OPML)", "text/x-opml"}}

@@ -61,8 +61,8 @@ type Server struct {
 	// the feeds whose mirror.Feed.Private is set.
 	Private bool
 
-	// Readers is the file with the logins of feed readers and reading apps, which may
-	// only read and set marks. "" means they are kept in memory, until the program ends.
+	// Readers is the file with the logins of feed readers, which may only read. "" means
+	// they are kept in memory, until the program ends.
 	Readers string
 
 	// Names are additional host names of the server. It answers only requests
@@ -91,8 +91,7 @@ type Server struct {
 	origin    *http.CrossOriginProtection
 	gate      *gatekeeper
 	adder     *adder
-	store     mirror.Store  // the visible feeds of Store
-	marker    mirror.Marker // the same; nil if Store keeps no marks
+	store     mirror.Store // the visible feeds of Store
 	polls     *mirror.Poller
 	feeds     *directory
 	published *republish.Handler
@@ -100,7 +99,6 @@ type Server struct {
 	building  chan struct{} // a value for each page with entries that is being made
 	sending   atomic.Int64  // the bytes of large pages that are being sent
 	items     serve.Cache[itemKey, entryItem]
-	numbers   serve.Cache[int64, [2]string] // the feed and the ID of an entry, by its number for apps
 }
 
 func (s *Server) setUp() {
@@ -110,9 +108,6 @@ func (s *Server) setUp() {
 	s.store = s.Store
 	if !s.Private {
 		s.store = mirror.Public(s.Store)
-	}
-	if _, keeps := s.Store.(mirror.Marker); keeps {
-		s.marker = s.store.(mirror.Marker)
 	}
 	m := s.Mirror
 	if m == nil {
@@ -136,7 +131,7 @@ func (s *Server) setUp() {
 	}
 	s.feeds.published, s.polled = s.published, make(chan string, mostPolled)
 	s.adder = &adder{store: s.store, feeds: s.feeds, polls: s.polls, log: s.Logger}
-	s.building, s.numbers.Half = make(chan struct{}, mostBuilding), mostNumbers
+	s.building = make(chan struct{}, mostBuilding)
 	s.route()
 }
 
@@ -151,7 +146,6 @@ func (s *Server) route() {
 		"GET /feeds/{id}/{$}":       s.bounded(s.of(s.showFeed)),
 		"GET /feeds/{id}/entry":     s.bounded(s.of(s.showEntry)),
 		"GET /feeds/{id}/random":    s.bounded(s.of(s.showRandom)),
-		"GET /feeds/{id}/read":      s.bounded(s.of(s.showRead)),
 		"GET /feeds/{id}/month":     s.bounded(s.of(s.showMonth)),
 		"GET /feeds/{id}/day":       s.bounded(s.of(s.showDay)),
 		"GET /feeds/{id}/remove":    s.of(s.confirmRemoval),
@@ -169,30 +163,11 @@ func (s *Server) route() {
 		"POST /feeds/{id}/remove":   s.change(s.of(s.removeFeed)),
 		"POST /feeds/{id}/images":   s.of(s.chooseImages),
 		"POST /look":                s.chooseLook,
-		"POST /feeds/{id}/marks":    s.allow(s.mayMark, s.of(s.takeMarks)),
 		"/":                         s.noPage,
-
-		"POST /accounts/ClientLogin":                    s.say(s.logIn),
-		"GET /reader/api/0/token":                       s.app(s.appToken),
-		"GET /reader/api/0/user-info":                   s.app(s.appUser),
-		"GET /reader/api/0/subscription/list":           s.app(s.appList),
-		"GET /reader/api/0/tag/list":                    s.app(s.appTags),
-		"GET /reader/api/0/unread-count":                s.app(s.appUnread),
-		"GET /reader/api/0/stream/contents":             s.app(s.appEntries),
-		"GET /reader/api/0/stream/contents/{stream...}": s.app(s.appEntries),
-		"GET /reader/atom/{stream...}":                  s.app(s.appAtom),
-		"GET /reader/api/0/stream/items/ids":            s.app(s.appNumbers),
-		"/reader/api/0/stream/items/contents":           s.app(s.appItems),
-		"POST /reader/api/0/edit-tag":                   s.app(s.appEdit),
-		"POST /reader/api/0/mark-all-as-read":           s.app(s.appReadAll),
-		"/reader/":                                      s.app(s.refuseApp),
 	} {
 		most := int64(mostForm)
 		if pattern == "POST /feeds" {
 			most = mostUpload
-		}
-		if strings.Contains(pattern, "/reader/") {
-			most = mostAppForm
 		}
 		s.mux.Handle(pattern, s.answer(h, most))
 	}
@@ -237,7 +212,7 @@ func policyWith(play, images bool) string {
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.once.Do(s.setUp)
-	r = serve.Below("/"+appPath, s.mux, serve.Below(s.root, s.mux, r))
+	r = serve.Below(s.root, s.mux, r)
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy())
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -252,14 +227,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.StatusMisdirectedRequest, "This server is not known by that name",
 			"Use " + s.base() + ", or start the server with --name and the name that you use, or with --base.",
 		})
-	case !isApp(r) && s.origin.Check(r) != nil: // an app's login does not come by itself
+	case s.origin.Check(r) != nil:
 		s.fail(w, r, &problem{
 			http.StatusForbidden, "Another site has sent this",
 			"To protect you, nothing was done. If it was you, do it from this server's own pages.",
 		})
 	case isOpen(r):
 		s.mux.ServeHTTP(w, r)
-	case s.gate.isReader(r) && r.Method != http.MethodGet && r.Method != http.MethodHead && !isMarking(r):
+	case s.gate.isReader(r) && r.Method != http.MethodGet && r.Method != http.MethodHead:
 		s.fail(w, r, errReadOnly)
 	case !s.Private:
 		s.mux.ServeHTTP(w, r)

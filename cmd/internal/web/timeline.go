@@ -30,8 +30,6 @@ type timeline struct {
 	HereSays    string
 	Kinds       []string // the kinds of blocks, each once
 
-	HasRead, HasStarred bool
-
 	scale scale
 }
 
@@ -57,14 +55,10 @@ func (c chart) Plot() float64 { return c.Base - c.Top }
 // A bar is the entries of some months.
 type bar struct {
 	X, Y, Width, Height float64
-	Read, Star          float64 // the heights of the read part, and of the mark of starred entries
-	Query               string  // the query of the list of these entries
+	Query               string // the query of the list of these entries
 	Says                string
 	Chosen              bool // whether the page shows this list
 }
-
-// ReadY returns where the read part begins.
-func (b bar) ReadY() float64 { return barsTop + barsHeight - b.Read }
 
 // A gridline is a number of entries at a height.
 type gridline struct {
@@ -167,7 +161,7 @@ func clamp(t, from, to time.Time) time.Time {
 }
 
 // newTimeline draws a feed's history, and marks the entries of a list.
-func newTimeline(feed *mirror.Feed, months []month, reading reading, documents []*mirror.DocumentRecord, gaps []gapView, list *entriesView) *timeline {
+func newTimeline(feed *mirror.Feed, months []month, documents []*mirror.DocumentRecord, gaps []gapView, list *entriesView) *timeline {
 	chain := newChain(feed, documents, gaps)
 	left := 0.0
 	if chain.openEnd {
@@ -179,9 +173,9 @@ func newTimeline(feed *mirror.Feed, months []month, reading reading, documents [
 		Width: lineWidth, Axis: barsTop + barsHeight + 17, Chain: barsTop + barsHeight + 30, Lane: laneHeight,
 	}
 	if list.hits != nil || list.Search != "" || list.Gone {
-		months, reading.read, reading.starred = list.hits, nil, nil
+		months = list.hits
 	}
-	t.drawBars(s, months, reading, list)
+	t.drawBars(s, months, list)
 	t.drawTicks(s)
 	t.listYears(months, list)
 	t.Blocks = chain.draw(s)
@@ -266,9 +260,8 @@ func (h heights) marks(unit string) []gridline {
 	return marks
 }
 
-func (t *timeline) drawBars(s scale, months []month, reading reading, list *entriesView) {
-	bins, read, starred := s.bins(months), s.bins(reading.read), s.bins(reading.starred)
-	t.HasRead, t.HasStarred = len(reading.read) > 0, len(reading.starred) > 0
+func (t *timeline) drawBars(s scale, months []month, list *entriesView) {
+	bins := s.bins(months)
 	h := newHeights(bins)
 	t.Root = h.root
 	t.Marks = h.marks(map[int]string{1: " a month", 3: " a quarter", 12: " a year"}[s.step])
@@ -285,12 +278,6 @@ func (t *timeline) drawBars(s scale, months []month, reading reading, list *entr
 		x := s.x(from)
 		b := h.bar(min(x+0.5, lineWidth-2), tenth(max(s.x(to)-x-1, 2)), n, period)
 		b.Query, b.Chosen = list.period(from, s.step), list.contains(from, s.step)
-		if marked := min(read[i], n); marked > 0 {
-			b.Read, b.Says = h.of(marked), b.Says+", "+count(marked)+" read"
-		}
-		if starred[i] > 0 {
-			b.Star, b.Says = starHeight, b.Says+", "+count(starred[i])+" starred"
-		}
 		t.Bars = append(t.Bars, b)
 	}
 }
@@ -544,7 +531,7 @@ func span(from, to time.Time) string {
 // A strip is a small timeline above an entry, which shows the feed's history
 // and the entry's place in it.
 type strip struct {
-	stripPaths
+	Path     string  // the bars of all entries, as an SVG path
 	At       float64 // the entry's position in percent
 	From, To string  // the first and the last year
 	Says     string  // the entry's place in words
@@ -553,83 +540,70 @@ type strip struct {
 	Go            string // the URL of a month
 	Month, Months int    // the number of the entry's month, and the last one
 	First         int    // the month of the year in which they begin; January is 0
-	Reads         run    // the run whose reading it leads to; "" if it leads to an entry's page
-
-	scale  scale
-	n, all int64 // the numbers of the entry and of all entries; zero if they are unknown
 }
 
-// place returns the position of an entry on the strip, and its place in words. It is so many
-// entries after the strip's own, or before it.
-func (p *strip) place(at time.Time, after int, isBack bool) (x float64, says string) {
-	n := p.n + int64(after)
-	if isBack {
-		n = p.n - int64(after)
-	}
-	if says = at.UTC().Format("January 2006"); p.n > 0 {
-		says = "Entry " + count(n) + " of " + count(p.all) + ", " + says
-	}
-	return tenth(100 * p.scale.x(at) / lineWidth), says
-}
-
-// stripPaths are the bars of a strip as SVG paths, in units of its viewBox: all entries, those
-// the visitor has read, and where starred ones are.
-type stripPaths struct{ Path, Read, Starred string }
-
-func newStripPaths(all, read, starred []int64) (p stripPaths) {
-	h := newHeights(all)
-	width := lineWidth / float64(len(all))
-	draw := func(bins []int64, bar func(n int64) (y, height float64)) string {
-		var path strings.Builder
-		for i, n := range bins {
-			if n > 0 {
-				y, height := bar(n)
-				fmt.Fprintf(&path, "M%g %gh%gv%gh-%[3]gz", tenth(float64(i)*width), y, math.Max(tenth(width*.8), .5), height)
-			}
+// stripPath returns the bars of a strip as an SVG path, in units of its viewBox.
+func stripPath(bins []int64) string {
+	h := newHeights(bins)
+	width := lineWidth / float64(len(bins))
+	var path strings.Builder
+	for i, n := range bins {
+		if n > 0 {
+			height := max(tenth(h.of(n)*stripHeight/barsHeight), 1)
+			fmt.Fprintf(&path, "M%g %gh%gv%gh-%[3]gz", tenth(float64(i)*width), tenth(stripHeight-height), math.Max(tenth(width*.8), .5), height)
 		}
-		return path.String()
 	}
-	bar := func(n int64) (y, height float64) {
-		height = max(tenth(h.of(min(n, h.most))*stripHeight/barsHeight), 1)
-		return tenth(stripHeight - height), height
-	}
-	star := func(int64) (y, height float64) { return stripHeight + 1, starHeight }
-	return stripPaths{draw(all, bar), draw(read, bar), draw(starred, star)}
+	return path.String()
 }
 
-// stripHeight is the height of the highest bar, and starHeight that of the mark of starred
-// entries under the bars. The width is lineWidth.
-const (
-	stripHeight = 30.0
-	starHeight  = 3.0
-)
+// stripHeight is the height of the highest bar of a strip, whose width is lineWidth.
+const stripHeight = 30.0
 
 // mostPlaced is the maximum number of entries to count in order to find an
 // entry's number.
 const mostPlaced = 500
 
-// stripOf returns the strip of an entry for the visitor; nil if there is nothing to show
-// around it.
-func (s *Server) stripOf(r *http.Request, feed *mirror.Feed, record *mirror.Record) (*strip, error) {
-	f, err := s.feeds.figuresOf(r.Context(), feed)
+// stripOf returns the strip of an entry; nil if there is nothing to show around it.
+func (s *Server) stripOf(ctx context.Context, feed *mirror.Feed, record *mirror.Record) (*strip, error) {
+	f, err := s.feeds.figuresOf(ctx, feed)
 	if err != nil || record.Time().IsZero() || feed.Entries < 2 || len(f.months) == 0 {
-		return nil, err
-	}
-	reading, err := s.readingOf(r, feed.URL)
-	if err != nil {
 		return nil, err
 	}
 	scale := newScale(f.months, feed, 0)
 	at := s.at("/feeds/" + republish.Name(feed.URL))
 	p := &strip{
-		scale: scale, From: scale.start.Format("2006"), To: scale.end.AddDate(0, 0, -1).Format("2006"),
+		Path: stripPath(scale.bins(f.months)), From: scale.start.Format("2006"), To: scale.end.AddDate(0, 0, -1).Format("2006"),
 		List: at + "?month=" + monthOf(record.Time()).Format("2006-01") + "#entries", Go: at + "/month", Months: scale.months() - 1, First: int(scale.start.Month()) - 1,
 	}
-	p.Month = min(int(scale.x(record.Time())/lineWidth*float64(p.Months+1)), p.Months)
-	p.stripPaths = newStripPaths(scale.bins(f.months), scale.bins(reading.read), scale.bins(reading.starred))
-	p.n, p.all, err = s.feeds.placeOf(r.Context(), record, f)
-	p.At, p.Says = p.place(record.Time(), 0, false)
+	x := scale.x(record.Time())
+	p.At, p.Month = tenth(100*x/lineWidth), min(int(x/lineWidth*float64(p.Months+1)), p.Months)
+	n, all, err := s.feeds.placeOf(ctx, record, f)
+	if p.Says = record.Time().UTC().Format("January 2006"); n > 0 {
+		p.Says = "Entry " + count(n) + " of " + count(all) + ", " + p.Says
+	}
 	return p, err
+}
+
+// showMonth leads to the first entry from a month of the strip on, which counts the months
+// of the feed.
+func (s *Server) showMonth(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
+	f, err := s.feeds.figuresOf(r.Context(), feed)
+	if err != nil {
+		return err
+	}
+	n, _ := strconv.Atoi(r.FormValue("month"))
+	since := newScale(f.months, feed, 0).start.AddDate(0, min(max(n, 0), 12*1000), 0)
+	record, err := lastOf(r.Context(), s.store, mirror.Query{Feed: feed.URL, Since: since, Reverse: true, Limit: 1})
+	if record == nil && err == nil {
+		record, err = lastOf(r.Context(), s.store, mirror.Query{Feed: feed.URL, Until: since, Limit: 1})
+	}
+	switch {
+	case err != nil:
+		return err
+	case record == nil:
+		return mirror.ErrNotFound
+	}
+	return seeOther(s.at("/feeds/" + republish.Name(feed.URL) + "/entry" + queryOf("id", record.ID)))
 }
 
 // placeOf returns the number of an entry among all entries of the feed, the
@@ -662,20 +636,16 @@ func (d *directory) placeOf(ctx context.Context, r *mirror.Record, f figures) (n
 // timeline returns the drawing of a feed, with the entries of a list marked in it.
 // It is cached, because it rarely changes and is as large as the rest of the
 // page.
-func (s *Server) timeline(r *http.Request, v *feedView, f figures, list *entriesView) (template.HTML, error) {
-	reading, err := s.readingOf(r, v.URL)
-	if err != nil {
-		return "", err
-	}
-	key := fmt.Sprintf("%s\n%d %d %d\n%s\n%s", v.URL, v.Commits, v.Feed.Changed.UnixNano(), reading.made.UnixNano(), list.Newest, list.Here())
+func (s *Server) timeline(ctx context.Context, v *feedView, f figures, list *entriesView) (template.HTML, error) {
+	key := fmt.Sprintf("%s\n%d %d\n%s\n%s", v.URL, v.Commits, v.Feed.Changed.UnixNano(), list.Newest, list.Here())
 	if drawn, ok := s.feeds.timelines.Get(key); ok {
 		return drawn, nil
 	}
-	documents, err := s.feeds.documentsOf(r.Context(), v.Feed)
+	documents, err := s.feeds.documentsOf(ctx, v.Feed)
 	if err != nil {
 		return "", err
 	}
-	t := newTimeline(v.Feed, f.months, reading, documents, v.Gaps, list)
+	t := newTimeline(v.Feed, f.months, documents, v.Gaps, list)
 	if n := len(list.Items); n > 0 {
 		from, to := list.Items[n-1].Time, list.Items[0].Time
 		if list.Oldest {

@@ -2,9 +2,15 @@ package web
 
 import (
 	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -49,7 +55,7 @@ func TestTimeline(t *testing.T) {
 			at += rapid.IntRange(1, 30).Draw(t, "step")
 			total += m.Entries
 		}
-		drawn := newTimeline(feed, months, reading{read: months, starred: months}, documents, gapsOf(feed), &entriesView{})
+		drawn := newTimeline(feed, months, documents, gapsOf(feed), &entriesView{})
 
 		for _, m := range drawn.Marks {
 			require.GreaterOrEqual(t, m.Y, drawn.Top)
@@ -85,4 +91,43 @@ func TestTimeline(t *testing.T) {
 		require.Equal(t, len(feed.Ledger.Debts()), gaps, "every gap is drawn")
 		require.LessOrEqual(t, len(drawn.Blocks), 2*mostBlocks+2*len(feed.Ledger.Debts())+1)
 	})
+}
+
+// The months of a strip lead to their first entry, or to the nearest one.
+func TestMonth(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.write(2003, 2006)
+	page, ids := w.add("/blog/feed.atom"), w.blogIDs()
+	for query, want := range map[string]string{
+		"month=0": "/entry?id=" + url.QueryEscape(ids[0]), "month=-4": "/entry?id=" + url.QueryEscape(ids[0]), "month=x": "/entry?id=" + url.QueryEscape(ids[0]),
+		"month=100000000": "/entry?id=" + url.QueryEscape(ids[len(ids)-1]),
+	} {
+		status, _, header := w.get(page + "/month?" + query)
+		require.Equal(t, http.StatusSeeOther, status, query)
+		require.Equal(t, page+want, header.Get("Location"), query)
+	}
+	status, _, header := w.get(page + "/month?month=12")
+	require.Equal(t, http.StatusSeeOther, status)
+	first := slices.IndexFunc(ids, func(id string) bool { return strings.Contains(id, ",2004:") })
+	require.Equal(t, page+"/entry?id="+url.QueryEscape(ids[first]), header.Get("Location"))
+}
+
+// A strip shows the place of an entry, and leads to other months.
+func TestBrowserStrip(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	w.write(2003, 2008)
+	page := strings.TrimPrefix(w.add("/blog/feed.atom"), "/")
+	b.open(w.url + page + "/entry?id=" + url.QueryEscape(w.blogIDs()[14]))
+	require.Contains(t, b.text(".strip"), "Entry 15 of ")
+	b.do(chromedp.KeyEvent("g"))
+	require.Equal(t, "month", evaluate[string](b, "document.activeElement.id"))
+	b.do(chromedp.KeyEvent(kb.Home))
+	require.Contains(t, b.text(".strip"), "Go to January 2003")
+	b.do(chromedp.Evaluate[chromedp.Void](`{ const slide = document.activeElement; slide.value = 23; }`))
+	b.do(chromedp.KeyEvent(kb.ArrowRight))
+	require.Contains(t, b.text(".strip"), "Go to January 2005")
+	b.do(chromedp.KeyEvent(kb.Enter))
+	b.loads(`location.search.includes("id=") && document.querySelector(".byline").innerText.includes("January 2005")`)
 }

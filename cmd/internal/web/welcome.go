@@ -3,18 +3,11 @@ package web
 import (
 	"context"
 	"errors"
-	"net/http"
 	"time"
 
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/republish"
 )
-
-// A welcome is the part of the first page before the feeds: it invites to read.
-type welcome struct {
-	Places  []welcomePlace
-	Shelves []*shelf
-}
 
 // A shelf is a few entries.
 type shelf struct {
@@ -24,27 +17,16 @@ type shelf struct {
 	More     address // where there are more
 }
 
-// A welcomePlace is where the visitor was in a feed.
-type welcomePlace struct {
-	*readingPlace
-	Name, Of string // of the feed
-	Strip    *strip // nil if there is nothing to show around the entry
-}
-
-// How much a welcome has, and how far back it looks for this day.
+// The entries of a shelf, and how far back it looks for this day.
 const (
-	mostPlaces = 3
-	mostShelf  = 4 // entries
-	mostYears  = 30
+	mostShelf = 4
+	mostYears = 30
 )
 
-// welcome returns the welcome for a visitor, with the old entry of one of these feeds.
-func (s *Server) welcome(r *http.Request, feeds []*mirror.Feed) (*welcome, error) {
-	p := &welcome{}
-	if err := s.addPlaces(r, p); err != nil {
-		return nil, err
-	}
-	ctx, now, titles := r.Context(), s.now().UTC(), map[string]string{}
+// welcome returns the shelves of the first page, before the feeds. The old entry is of one
+// of these.
+func (s *Server) welcome(ctx context.Context, feeds []*mirror.Feed) ([]*shelf, error) {
+	now, titles := s.now().UTC(), map[string]string{}
 	today := &shelf{Says: "On this day"}
 	for year := now.Year() - 1; year > now.Year()-mostYears && len(today.Items) < mostShelf; year-- {
 		since := time.Date(year, now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
@@ -57,8 +39,7 @@ func (s *Server) welcome(r *http.Request, feeds []*mirror.Feed) (*welcome, error
 		return nil, err
 	}
 	latest := &shelf{Says: "New", More: address{Says: "All entries, the newest first", URL: "entries"}}
-	p.Shelves = []*shelf{today, old, latest}
-	return p, s.fill(ctx, latest, titles, mirror.Query{Limit: mostShelf})
+	return []*shelf{today, old, latest}, s.fill(ctx, latest, titles, mirror.Query{Limit: mostShelf})
 }
 
 // fill adds the entries of a query to a shelf.
@@ -104,37 +85,4 @@ func (s *Server) oldShelf(ctx context.Context, feeds []*mirror.Feed, day int64) 
 		break
 	}
 	return p, nil
-}
-
-// addPlaces adds the places in the feeds in which the visitor was last.
-func (s *Server) addPlaces(r *http.Request, p *welcome) error {
-	latest, err := s.latestFeeds(r, mostPlaces)
-	if err != nil {
-		return err
-	}
-	for _, url := range latest {
-		feed, err := s.store.Feed(r.Context(), url)
-		if errors.Is(err, mirror.ErrNotFound) {
-			continue // it has just been removed
-		}
-		if err != nil {
-			return err
-		}
-		figures, err := s.feeds.figuresOf(r.Context(), feed)
-		if err != nil {
-			return err
-		}
-		places, err := s.places(r, feed, figures)
-		if err != nil {
-			return err
-		}
-		for _, place := range places {
-			strip, err := s.stripOf(r, feed, place.record)
-			if err != nil {
-				return err
-			}
-			p.Places = append(p.Places, welcomePlace{place, republish.Name(feed.URL), titleOf(feed), strip})
-		}
-	}
-	return nil
 }

@@ -227,3 +227,12 @@ func (w *world) lose(name string) {
 	}
 	w.t.Fatal("there is no such archive: " + name)
 }
+
+// blogIDs returns the IDs of the blog's entries, the oldest first.
+func (w *world) blogIDs() (ids []string) {
+	for r, err := range w.Store.Entries(w.t.Context(), mirror.Query{Feed: w.feedURL("/blog/feed.atom"), Reverse: true}) {
+		require.NoError(w.t, err)
+		ids = append(ids, r.ID)
+	}
+	return ids
+}

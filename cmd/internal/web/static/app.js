@@ -182,81 +182,6 @@ document.addEventListener("click", async ({ target }) => {
   setTimeout(() => (target.textContent = "Copy"), 2000);
 });
 
-// The server remembers what was read, for its owner. An entry that is opened is read, and
-// the place moves to it if it was reached by reading on.
-function mark(part, marks) {
-  const body = new URLSearchParams({ id: part.dataset.id, ...marks });
-  const send = () => fetch(part.dataset.marks, { method: "POST", body, keepalive: true });
-  const again = () => new Promise((done) => setTimeout(done, 2000)).then(send);
-  marking = marking.then(send).catch(again).catch(() => {}); // The next mark may arrive.
-  return marking;
-}
-let marking = Promise.resolve(); // One after the other, because the last one is the place.
-
-async function markOpened(article) {
-  if (document.referrer === location.href) return; // a form of this page has just said what is to be
-  const { run } = article.dataset;
-  await mark(article, run ? { read: "on", run } : { read: "on" });
-  const button = article.querySelector("[data-marked] [name=read]");
-  if (button) Object.assign(button, { value: "off", textContent: "Mark as unread" });
-}
-
-// While somebody scrolls through entries, the strip and the address show which one is being
-// read, and those that one stays at are marked.
-let staying = 0;
-const passed = new IntersectionObserver((entries) => {
-  for (const { target, isIntersecting } of entries) {
-    if (!isIntersecting) continue;
-    const { id, at, place, marks, run } = target.dataset;
-    document.querySelector(".passing")?.classList.remove("passing");
-    target.classList.add("passing");
-    const strip = document.querySelector("[data-strip]");
-    if (strip) showPlace(strip, at, place);
-    const query = new URLSearchParams(location.search);
-    query.delete("before");
-    query.set("from", id);
-    history.replaceState(null, "", "?" + query + (target.querySelector(":target") ? location.hash : ""));
-    clearTimeout(staying);
-    if (marks) staying = setTimeout(mark, 500, target, { read: "on", run });
-  }
-}, { rootMargin: "-25% 0px -70% 0px" });
-
-// readOn shows the next page below the end of this one, before somebody comes there.
-function readOn(nav) {
-  const end = new IntersectionObserver(async ([{ isIntersecting }]) => {
-    const next = nav.querySelector("a[rel=next]");
-    if (!isIntersecting || !next) return;
-    end.disconnect();
-    try {
-      const page = await load(next.href);
-      nav.before(...page.querySelectorAll("article.reading"));
-      nav.replaceWith(page.querySelector("[data-further]"));
-      setUpReading();
-    } catch {
-      setTimeout(() => end.observe(nav), 2000);
-    }
-  }, { rootMargin: "0px 0px 1500px 0px" });
-  end.observe(nav);
-}
-
-function setUpReading() {
-  document.querySelectorAll(".reading:not(.seen)").forEach((article) => {
-    article.classList.add("seen");
-    article.querySelectorAll("audio, video").forEach(keepPosition);
-    passed.observe(article);
-  });
-  document.querySelectorAll("[data-further]").forEach(readOn);
-}
-
-function showPlace(strip, at, place) {
-  const slide = strip.querySelector("input[type=range]");
-  slide.value = Math.floor((at * (Number(slide.max) + 1)) / 100);
-  strip.querySelector("line.at").setAttribute("x1", at + "%");
-  strip.querySelector("line.at").setAttribute("x2", at + "%");
-  strip.querySelector("circle.at").setAttribute("cx", at + "%");
-  strip.querySelector("[data-place]").lastChild.data = place;
-}
-
 // On a strip, one drags to a month; with the arrow keys, one goes there by Enter.
 function dragOn(strip) {
   const slide = strip.querySelector("input[type=range]");
@@ -265,27 +190,16 @@ function dragOn(strip) {
     const month = new Date(Date.UTC(from, Number(strip.dataset.month) + Number(slide.value)));
     const says = month.toLocaleDateString("en", { month: "long", year: "numeric", timeZone: "UTC" });
     slide.setAttribute("aria-valuetext", says);
-    showPlace(strip, (100 * slide.value + 50) / (Number(slide.max) + 1), "Go to " + says);
+    const at = (100 * slide.value + 50) / (Number(slide.max) + 1) + "%";
+    strip.querySelector("line.at").setAttribute("x1", at);
+    strip.querySelector("line.at").setAttribute("x2", at);
+    strip.querySelector("circle.at").setAttribute("cx", at);
+    strip.querySelector("[data-place]").lastChild.data = "Go to " + says;
   });
   let byKey = false;
   slide.addEventListener("keydown", () => (byKey = true));
   slide.addEventListener("pointerdown", () => (byKey = false));
   slide.addEventListener("change", () => byKey || strip.requestSubmit());
-}
-
-// keepPosition goes on where an episode was left, and remembers how far it was heard.
-function keepPosition(player) {
-  const article = player.closest("[data-marks]");
-  const from = Number(player.dataset.position ?? 0);
-  let kept = from;
-  player.addEventListener("loadedmetadata", () => from && from < player.duration - 5 && (player.currentTime = from), { once: true });
-  if (!article) return;
-  const keep = (position) => {
-    kept = position;
-    mark(article, { position });
-  };
-  player.addEventListener("timeupdate", () => Math.abs(player.currentTime - kept) >= 10 && keep(player.currentTime));
-  player.addEventListener("pause", () => keep(player.ended ? 0 : player.currentTime));
 }
 
 // Keys move through lists and pages.
@@ -295,8 +209,6 @@ const keys = {
   n: ["The next page, the newer entry, or the next hit", () => follow(".hits .on", "a[rel=next]")],
   p: ["The page, the entry or the hit before", () => follow(".hits a:not(.on)", "a[rel=prev], nav.pages a:not([rel=next])")],
   "/": ["Search", () => document.querySelector("input[type=search]")?.focus()],
-  s: ["Star", () => toggle("star")],
-  m: ["Read, or unread again", () => toggle("read")],
   v: ["The original, also o", () => original()],
   o: ["The original", () => original()],
   g: ["Go to another time, by the arrow keys", () => document.querySelector("[data-strip] input[type=range], [data-timeline] [tabindex='0']")?.focus()],
@@ -311,23 +223,15 @@ function step(by) {
   items[at]?.classList.remove("told");
   to.classList.add("told");
   to.querySelector("[data-link]")?.focus({ preventScroll: true });
-  to.scrollIntoView({ block: to.matches("article") ? "start" : "nearest" });
+  to.scrollIntoView({ block: "nearest" });
 }
 
-// follow clicks on the first of these: in the entry that is being read, or else on the page.
+// follow clicks on the first of these.
 function follow(...selectors) {
-  const part = document.querySelector("[data-item].told") ?? document.querySelector(".passing");
-  const found = selectors.flatMap((selector) => [part?.querySelector(selector), document.querySelector(selector)]);
-  found.find((item) => item)?.click();
+  selectors.map((selector) => document.querySelector(selector)).find((item) => item)?.click();
 }
 
-// In a list, marks and originals are those of the entry that was moved to.
-function toggle(name) {
-  const item = document.querySelector("li.told[data-marks]");
-  if (item) mark(item, { [name]: item.classList.toggle(name) ? "on" : "off" });
-  else follow(`[data-marked] [name=${name}]`);
-}
-
+// In a list, the original is that of the entry that was moved to.
 function original() {
   const item = document.querySelector("li.told[data-page]");
   if (item) location.href = item.dataset.page;
@@ -361,26 +265,6 @@ document.addEventListener("keydown", (event) => {
   key[1]();
 });
 
-// Marks of an entry among others are set without leaving the place.
-document.addEventListener("submit", async (event) => {
-  const form = event.target.closest(".reading [data-marked]");
-  const button = event.submitter;
-  if (!form || !button?.dataset.other) return;
-  event.preventDefault();
-  await mark(form.closest("article"), { [button.name]: button.value });
-  [button.textContent, button.dataset.other] = [button.dataset.other, button.textContent];
-  button.value = button.value === "on" ? "off" : "on";
-});
-
-// What is played goes on with the next entry.
-function playOn(audio) {
-  audio.addEventListener("ended", () => (location.href = audio.dataset.then));
-}
-
-document.querySelectorAll("audio[data-then]").forEach(playOn);
-document.querySelectorAll("article:not(.reading) :is(audio, video)").forEach(keepPosition);
-document.querySelectorAll("article[data-marks]:not(.reading)").forEach(markOpened);
-setUpReading();
 document.querySelectorAll("[data-strip]").forEach(dragOn);
 document.querySelectorAll("[data-progress]").forEach(watchProgress);
 document.querySelectorAll("form[data-search]").forEach(searchAsTyped);
