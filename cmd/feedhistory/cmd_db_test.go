@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,16 +37,15 @@ import (
 func TestScriptsOnPostgreSQL(t *testing.T) {
 	feedtest.Long(t)
 	t.Parallel()
-	server := postgres(t)
-	runScripts(t, func() string { return server.Database(t) }, "sync", "syncevery", "synckill", "list", "entries", "export", "move")
+	server, empty := postgres(t), emptyStore(t)
+	runScripts(t, func() string { return server.Copy(t, empty) }, "sync", "syncevery", "synckill", "list", "entries", "export", "move")
 }
 
 // Without a word about it, they run behind a pooler, too.
 func TestScriptsBehindPooler(t *testing.T) {
-	feedtest.Long(t)
+	feedtest.Required(t, "FEEDHISTORY_PGBOUNCER")
 	t.Parallel()
 	server := postgres(t)
-	pooled(t, server.Database(t)) // skips without a pooler
 	runScripts(t, func() string { return pooled(t, server.Database(t)) }, "sync", "syncevery", "list", "entries", "export")
 }
 
@@ -70,6 +70,18 @@ func postgres(t *testing.T) *pgtest.Server {
 	return server
 }
 
+// emptyStore returns the URL of a database with the tables of a mirror, to be copied. Behind
+// the pooler, the command makes them itself.
+func emptyStore(t *testing.T) string {
+	url := postgres(t).Database(t)
+	db, err := sql.Open("pgx", url)
+	require.NoError(t, err)
+	_, err = sqlstore.Open(t.Context(), db, sqlstore.PostgreSQL)
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	return url
+}
+
 func runScripts(t *testing.T, database func() string, names ...string) {
 	params := scripts(database)
 	for _, name := range names {
@@ -79,18 +91,9 @@ func runScripts(t *testing.T, database func() string, names ...string) {
 }
 
 // pooled returns the URL of a database behind PgBouncer, which shares two connections in
-// its transaction mode. Without PgBouncer, it skips the test.
+// its transaction mode.
 func pooled(t *testing.T, dsn string) string {
-	program, err := exec.LookPath("pgbouncer")
-	if err != nil {
-		program = "/usr/sbin/pgbouncer"
-	}
-	if _, err := os.Stat(program); err != nil {
-		if os.Getenv("FEEDHISTORY_PGBOUNCER") == "required" {
-			t.Fatal(err)
-		}
-		t.Skip("there is no pgbouncer")
-	}
+	program := feedtest.Program(t, "FEEDHISTORY_PGBOUNCER", "pgbouncer", "/usr/sbin/pgbouncer")
 	u, err := url.Parse(dsn)
 	require.NoError(t, err)
 	dir, err := os.MkdirTemp("/tmp", "pgbouncer") // a socket's path is short

@@ -73,6 +73,9 @@ func (c *serveCommand) Run(w *command.World) error {
 	case c.Protocol != "":
 		return c.serveProtocol(w)
 	case c.Dir == "":
+		if err := c.Locate(); err != nil { // a wrong flag is named even if the address is in use
+			return err
+		}
 		listener, err := terminal.ListenAt(cmp.Or(c.Listen, usualHistory))
 		if err != nil {
 			return err

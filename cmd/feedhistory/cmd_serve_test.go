@@ -191,7 +191,7 @@ func TestServeUsage(t *testing.T) {
 		{[]string{"--db", file, "--base", "example.org"}, terminal.ExitUsage, "--base: give the URL of the server"},
 		{[]string{t.TempDir(), "--base", "https://example.org"}, terminal.ExitUsage, "leave out DIR"},
 		{[]string{t.TempDir(), "--name", "example.org"}, terminal.ExitUsage, "leave out DIR"},
-		{[]string{"--db", "https://example.org"}, terminal.ExitUsage, "--db: a file, or a postgres:// URL"},
+		{[]string{"--db", "https://example.org", "--listen", taken.Addr().String()}, terminal.ExitUsage, "--db: a file, or a postgres:// URL"},
 		{[]string{"--db", t.TempDir(), "--listen", "127.0.0.1:0"}, terminal.ExitFailed, "the file cannot be opened"},
 		{[]string{"--db", file, "--listen", taken.Addr().String()}, terminal.ExitFailed, "address already in use"},
 	} {

@@ -88,7 +88,8 @@ func scripts(newDB func() string) testscript.Params {
 			env.Setenv("OPTIONS", "--size=2\n\n  --title=Ann & Bob write\n--link=https://example.org/{path}/\n")
 			env.Values["reader"] = new(readertest.Miniflux)
 			env.Values["objects"] = new(gofakes3.Backend)
-			env.Setenv("GORACE", "atexit_sleep_ms=10") // a second, after each command, is too long
+			env.Setenv("XDG_DATA_HOME", filepath.Join(env.WorkDir, "data")) // root can make HOME, /no-home, which all runs on a machine would share
+			env.Setenv("GORACE", "atexit_sleep_ms=10")                      // a second, after each command, is too long
 			for _, name := range []string{"DB", "DB2", "DB3"} {
 				env.Setenv(name, cmp.Or(newDB(), filepath.Join("feeds", name+".db")))
 			}

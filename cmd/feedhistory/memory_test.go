@@ -20,7 +20,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
-var memories = flag.Int("memories", feedtest.Count(3), "how many limits of memory TestSmallMemory tries, from 40 to 400 MB")
+var memories = flag.Int("memories", max(2, feedtest.Count(8)), "how many limits of memory TestSmallMemory tries, from 40 to 400 MB")
 
 // With any limit of memory, a large feed is mirrored, or the end says that memory is short.
 // Nothing stored is lost, and the next run completes the mirror.

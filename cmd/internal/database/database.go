@@ -93,7 +93,7 @@ func (d *Location) IsPostgres() bool {
 
 // Create opens the database. It creates a missing one.
 func (d *Location) Create(w *command.World) (*Store, error) {
-	if err := d.locate(); err != nil {
+	if err := d.Locate(); err != nil {
 		return nil, err
 	}
 	if !d.IsPostgres() {
@@ -122,7 +122,7 @@ func (d *Location) Open(w *command.World) (*Store, error) {
 // find fills in the default place of the database, and returns an error if it does not
 // exist.
 func (d *Location) find() error {
-	if err := d.locate(); err != nil || d.IsPostgres() {
+	if err := d.Locate(); err != nil || d.IsPostgres() {
 		return err
 	}
 	if _, err := os.Stat(d.DB); errors.Is(err, fs.ErrNotExist) {
@@ -255,8 +255,8 @@ func besidePooler(ctx context.Context, db *sql.DB, source string) (*sql.DB, erro
 	return stdlib.OpenDB(*config), db.Close()
 }
 
-// locate fills in the default place of the database.
-func (d *Location) locate() error {
+// Locate fills in the default place of the database. The error is that of a usage.
+func (d *Location) Locate() error {
 	if d.DB = cmp.Or(d.DB, DefaultDB()); d.DB == "" {
 		return terminal.UsageError("--db: this system has no directory for a user's data, so say where the database is")
 	}
