@@ -22,7 +22,6 @@ import (
 	"github.com/feedhistory/feedhistory/backfill"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
-	"github.com/feedhistory/feedhistory/cmd/internal/markdown"
 	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/compose"
@@ -35,7 +34,7 @@ import (
 type publishCommand struct {
 	Out            string `required:"" placeholder:"DIR|s3://BUCKET/PREFIX" help:"Directory for the feed's documents, which publish creates if necessary; or an object store, with credentials from AWS's environment variables."`
 	Base           string `required:"" placeholder:"URL" help:"URL where that directory is served."`
-	From           string `default:"-" placeholder:"DIR|FILE|URL|-" help:"The source: a directory of Markdown, a file of JSON lines or a feed, a feed's address or an account such as @ada@example.org, or JSON lines on standard input (the default)."`
+	From           string `default:"-" placeholder:"FILE|URL|-" help:"The source: a file of JSON lines or a feed, a feed's address or an account such as @ada@example.org, or JSON lines on standard input (the default)."`
 	Name           string `placeholder:"FILE" help:"Name of the subscription document (default: feed.atom or feed.rss)."`
 	Format         string `default:"atom" enum:"atom,rss" placeholder:"FORMAT" help:"atom (the default) or rss."`
 	Size           int    `placeholder:"N" help:"Number of entries in an archive (default: 100)."`
@@ -43,11 +42,8 @@ type publishCommand struct {
 	Title          string `help:"The feed's title."`
 	Author         string `help:"The feed's author."`
 	ID             string `help:"The feed's id (default: the subscription document's URL)."`
-	Link           string `placeholder:"PATTERN" help:"Address of an article in Markdown, with {path}, {slug}, {categories}, {year}, {month}, {day}."`
-	EntryID        string `placeholder:"PATTERN" help:"Id of an article in Markdown, with the same names in braces (default: its address)."`
 	Site           string `placeholder:"URL" help:"The website of the feed (default: the one named by the source; for --site-dir, the root of --base)."`
 	SiteDir        string `placeholder:"DIR" help:"Directory of the built site: publish nothing if it lacks a page that an entry links to."`
-	Timezone       string `placeholder:"ZONE" help:"Time zone of dates in addresses, and of times in Markdown without a zone, such as Europe/Vienna (default: UTC)."`
 	DryRun         bool   `help:"Print the files to be written, and write nothing."`
 	Force          bool   `help:"Publish even if readers would see entries again, because --base or ids have changed, or would see older ones later, because a server failed."`
 	IncludePrivate bool   `help:"Publish entries of private feeds, too; readers cannot see where they come from."`
@@ -73,7 +69,7 @@ func (c *publishCommand) Help() string {
 		"The directory must still contain the documents published before."
 }
 
-// Validate refuses invalid URLs, names, zones and patterns, and incompatible flags.
+// Validate refuses invalid URLs and names, and incompatible flags.
 func (c *publishCommand) Validate() error {
 	base, err := url.Parse(c.Base)
 	switch {
@@ -95,16 +91,13 @@ func (c *publishCommand) Validate() error {
 	if c.Site != "" && !terminal.IsWeb(c.Site) {
 		return errors.New("--site: not the URL of a site: " + c.Site)
 	}
-	if _, err := time.LoadLocation(c.Timezone); err != nil {
-		return errors.New("--timezone: there is no such zone: " + c.Timezone)
-	}
 	switch {
 	case c.MaxDeletions.IsSet() && !c.DeleteMissing:
 		return errors.New("--max-deletions is for --delete-missing")
 	case c.DB != "" && c.From == "-":
 		return errors.New("--db: give a mirrored feed as --from")
 	}
-	return errors.Join(markdown.CheckPattern("--link", c.Link), markdown.CheckPattern("--entry-id", c.EntryID))
+	return nil
 }
 
 // Run publishes the new entries.
@@ -249,11 +242,7 @@ func (c *publishCommand) published(w *command.World, to *publish.Publisher, in *
 			"(the first: "+first+"); publish the generator's own feed instead")
 	}
 	for _, reason := range slices.Sorted(maps.Keys(in.left)) {
-		n := terminal.Count(in.left[reason], "file", "files")
-		if in.head != nil {
-			n = terminal.Count(in.left[reason], "entry", "entries")
-		}
-		p.Para("  - ", "    ", n+" left out: "+reason)
+		p.Para("  - ", "    ", terminal.Count(in.left[reason], "entry", "entries")+" left out: "+reason)
 	}
 	if c.was != "" {
 		p.Para("  - ", "    ", "the feed was published as "+c.was+" before, and the links of older archives lead there: redirect that directory to the new one")
@@ -304,7 +293,7 @@ type input struct {
 	shown   int                   // number of entries the source's own document shows; zero if unknown
 	partial bool                  // something is known to be missing
 	piped   bool                  // the source is lines from a pipe, which may have been cut
-	left    map[string]int        // articles, or entries of an export, left out, by reason
+	left    map[string]int        // entries of an export left out, by reason
 }
 
 // load reads the source named by --from.
@@ -313,10 +302,7 @@ func (c *publishCommand) load(w *command.World) (*input, error) {
 		c.From = terminal.SourceAddress(c.From)
 	}
 	if info, err := os.Stat(c.From); c.DB == "" && err == nil && info.IsDir() {
-		return c.loadMarkdown()
-	}
-	if c.Link != "" || c.EntryID != "" {
-		return nil, terminal.UsageError("--link and --entry-id are for a directory of Markdown, with --from")
+		return nil, terminal.UsageError("--from: " + c.From + " is a directory: give a file of JSON lines, or the feed that the site's generator has written")
 	}
 	switch {
 	case c.DB != "":
@@ -385,24 +371,6 @@ func isFeed(in *bufio.Reader) bool {
 	line, _, _ := bytes.Cut(start, []byte("\n"))
 	return wide || bytes.HasPrefix(start, []byte("<")) || bytes.Equal(bytes.TrimSpace(line), []byte("{")) ||
 		bytes.HasPrefix(line, []byte("{")) && bytes.Contains(line, []byte("jsonfeed.org/version/"))
-}
-
-// loadMarkdown reads a directory of articles.
-func (c *publishCommand) loadMarkdown() (*input, error) {
-	zone, err := time.LoadLocation(c.Timezone)
-	if err != nil {
-		return nil, err
-	}
-	site := &markdown.Site{Files: os.DirFS(c.From), Base: c.Base, Link: c.Link, ID: c.EntryID, Now: now(), Zone: zone}
-	records, err := site.Records()
-	in := &input{whole: true, left: site.Left}
-	for _, r := range records {
-		err = errors.Join(err, in.add(r))
-	}
-	if err != nil {
-		return nil, show.Failure(c.From, err)
-	}
-	return in, nil
 }
 
 // loadFeed reads a feed document. Its references resolve against its own URL if it
@@ -673,7 +641,7 @@ func (c *publishCommand) guard(p *publish.Publisher, head *feedhistory.Document)
 				"nothing is published: give the same --base as before, or --force if you mean it", self.Href, p.URL(), terminal.Count(again, "entry", "entries"))
 		case u.Renamed > 0:
 			return fmt.Errorf("%s would be published again with another id and a new date, although their addresses are already published; "+
-				"nothing is published: give the same --entry-id (and --base) as before, or --force if you mean it", terminal.Count(u.Renamed, "entry", "entries"))
+				"nothing is published: give them the ids they had before (and the same --base), or --force if you mean it", terminal.Count(u.Renamed, "entry", "entries"))
 		}
 		return nil
 	}
@@ -724,12 +692,9 @@ func (c *publishCommand) checkLinks(w *command.World, in *input) error {
 		if more := len(dead) - mostDead; more > 0 {
 			p.Line(fmt.Sprintf("  and %d more", more))
 		}
-		if c.Link == "" {
-			return fmt.Errorf("%s: is the site built? Leave entries without a page out of the source", c.SiteDir)
-		}
-		return fmt.Errorf("%s: is the site built, and does --link match its addresses? Leave articles without a page out of the source", c.SiteDir)
+		return fmt.Errorf("%s: is the site built? Leave entries without a page out of the source", c.SiteDir)
 	case checked == 0 && len(in.entries) > 0:
-		return fmt.Errorf("--site-dir: no entry has a link into the site %s; give --site, or --link", site)
+		return fmt.Errorf("--site-dir: no entry has a link into the site %s; give --site", site)
 	}
 	return nil
 }

@@ -92,16 +92,19 @@ func TestRecipeFindsItsScript(t *testing.T) {
 	skipStep(t)
 	t.Parallel()
 	bin, root := commandDir(t), t.TempDir()
-	for _, name := range []string{"action/publish.sh", "recipes/markdown/build.sh", "recipes/markdown/posts"} {
+	for _, name := range []string{"action/publish.sh", "recipes/eleventy/build.sh"} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o700))
 		out, err := exec.Command("cp", "-r", filepath.Join(published, name), filepath.Join(root, name)).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 	}
-	build := exec.Command(filepath.Join(root, "recipes/markdown/build.sh"))
-	build.Dir, build.Env = t.TempDir(), append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "FEED_BRANCH=")
+	const feed = `<rss version="2.0"><channel><title>F</title><item><guid>urn:1</guid></item></channel></rss>`
+	generator := filepath.Join(t.TempDir(), "npx") // of Eleventy
+	require.NoError(t, os.WriteFile(generator, []byte("#!/bin/sh\nmkdir _site && echo '"+feed+"' >_site/all.xml\n"), 0o700))
+	build := exec.Command(filepath.Join(root, "recipes/eleventy/build.sh"))
+	build.Dir, build.Env = t.TempDir(), append(os.Environ(), "PATH="+filepath.Dir(generator)+string(os.PathListSeparator)+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "FEED_BRANCH=")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	require.FileExists(t, filepath.Join(root, "recipes/markdown/public/feeds/feed.atom"))
+	require.FileExists(t, filepath.Join(root, "recipes/eleventy/_site/feeds/feed.atom"))
 }
 
 // A build that produced nothing, or next to nothing, deletes nothing.
@@ -244,8 +247,8 @@ func TestAction(t *testing.T) {
 	}
 
 	given := map[string]string{
-		"base": "https://example.org/feeds/", "from": "posts", "dir": "public/feeds", "branch": "",
-		"options": "--link=https://example.org/{path}/",
+		"base": "https://example.org/feeds/", "from": "all.jsonl", "dir": "public/feeds", "branch": "",
+		"options": "--title=Ann writes",
 	}
 	dir := t.TempDir()
 	env := append(os.Environ(), "GITHUB_ACTION_PATH="+path, "RUNNER_TEMP="+t.TempDir())
@@ -266,7 +269,7 @@ func TestAction(t *testing.T) {
 		require.Contains(t, string(script), "\n#   "+name)
 	}
 
-	require.NoError(t, os.CopyFS(dir, os.DirFS(published+"/recipes/markdown")))
+	require.NoError(t, os.WriteFile(dir+"/all.jsonl", []byte(`{"id":"urn:1","title":"T","updated":"2003-12-13"}`), 0o600))
 	step := exec.Command("sh", "-e", "-c", steps[1].Run)
 	step.Dir, step.Env = dir, env
 	out, err := step.CombinedOutput()

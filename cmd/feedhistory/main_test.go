@@ -85,7 +85,7 @@ func scripts(newDB func() string) testscript.Params {
 				return err
 			}
 			env.Setenv("ACTION", action)
-			env.Setenv("OPTIONS", "--size=2\n\n  --title=Ann & Bob write\n--link=https://example.org/{path}/\n")
+			env.Setenv("OPTIONS", "--size=2\n\n  --title=Ann & Bob write\n--author=Ann\n")
 			env.Values["reader"] = new(readertest.Miniflux)
 			env.Values["objects"] = new(gofakes3.Backend)
 			env.Setenv("XDG_DATA_HOME", filepath.Join(env.WorkDir, "data")) // root can make HOME, /no-home, which all runs on a machine would share

@@ -39,7 +39,6 @@ import (
 	"github.com/feedhistory/feedhistory/check"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
-	"github.com/feedhistory/feedhistory/cmd/internal/markdown"
 	"github.com/feedhistory/feedhistory/cmd/internal/protocols"
 	"github.com/feedhistory/feedhistory/cmd/internal/readers/readertest"
 	"github.com/feedhistory/feedhistory/cmd/internal/show"
@@ -382,13 +381,12 @@ type generatedSite struct {
 	built   string // the directory
 	feed    string // the subscription document
 	pages   []string
-	warns   int // articles with tags in Markdown
 }
 
 func hugoSite() generatedSite {
 	article := func(matter, text string) string { return "---\n" + matter + "\n---\n" + text + "\n" }
 	return generatedSite{
-		program: "hugo", config: "hugo.toml", built: "public", feed: "static/feeds/feed.atom", warns: 1,
+		program: "hugo", config: "hugo.toml", built: "public", feed: "static/feeds/feed.atom",
 		files: map[string]string{
 			"hugo.toml":                              "baseURL = \"https://example.org/\"\ntitle = \"Ann writes\"\ntimeZone = \"Pacific/Auckland\"\n",
 			"layouts/_default/single.html":           "<html><body>{{ .Content }}</body></html>",
@@ -415,7 +413,7 @@ func hugoSite() generatedSite {
 func jekyllSite() generatedSite {
 	article := func(matter, text string) string { return "---\nlayout: default\n" + matter + "\n---\n" + text + "\n" }
 	return generatedSite{
-		program: "jekyll", config: "_config.yml", built: "_site", feed: "feeds/feed.atom", warns: 1,
+		program: "jekyll", config: "_config.yml", built: "_site", feed: "feeds/feed.atom",
 		files: map[string]string{
 			"_config.yml":                           "title: Ann writes\nurl: https://example.org\ntimezone: America/New_York\n",
 			"_layouts/default.html":                 "<html><body>{{ content }}</body></html>",
@@ -438,8 +436,7 @@ func jekyllSite() generatedSite {
 func TestSiteGenerators(t *testing.T) {
 	feedtest.Long(t)
 	for heading, site := range map[string]generatedSite{
-		"From Hugo's output": hugoSite(), "From Hugo's Markdown": hugoSite(),
-		"From Jekyll's output": jekyllSite(), "From Jekyll's Markdown": jekyllSite(),
+		"From Hugo's output": hugoSite(), "From Jekyll's output": jekyllSite(),
 	} {
 		t.Run(heading, func(t *testing.T) {
 			feedtest.Program(t, "FEEDHISTORY_GENERATORS", site.program)
@@ -455,12 +452,7 @@ func TestSiteGenerators(t *testing.T) {
 				siteFile(t, filepath.Join(dir, name), text)
 			}
 			said := follow(t, dir, commands)
-			if strings.Contains(heading, "Markdown") {
-				require.Contains(t, said, "1 entry has unexpanded tags of the site generator")
-			} else {
-				require.NotContains(t, said, "unexpanded tags of the site generator")
-			}
-			require.NotContains(t, said, "left out: without")
+			require.NotContains(t, said, "unexpanded tags of the site generator")
 			site.check(t, dir)
 			require.Contains(t, follow(t, dir, commands), "0 new · 0 changed · ", "another build changes nothing")
 			site.misses(t, dir, commands)
@@ -536,10 +528,10 @@ func (s *generatedSite) misses(t *testing.T, dir, commands string) {
 var wrongTexts = map[string]string{
 	"accept": "", "add": "", "against": "/no/such/file", "as": "", "author": "", "backfill-archive": "x y", "badge": "/no/such/file", "base": "x y", "by": "week", "ca-file": "/no/such/file",
 	"case": "x y", "cookies": "/no/such/file", "db": "http://example.org/", "delete": "", "deletions": "x y", "dialect": "x y", "digests": "/no/such/file",
-	"edit": "", "entry-id": "{nothing}", "erase --name": "", "feed": "", "flag": "x y", "format": "x y", "from": "x y", "header": "x y", "html": "/no/such/file", "id": "",
-	"key": "", "link": "{nothing}", "name": "", "opml": "", "out": "", "profile": "x y", "protocol": "x y", "proxy": "x y", "publish --from": "",
+	"edit": "", "erase --name": "", "feed": "", "flag": "x y", "format": "x y", "from": "x y", "header": "x y", "html": "/no/such/file", "id": "",
+	"key": "", "name": "", "opml": "", "out": "", "profile": "x y", "protocol": "x y", "proxy": "x y", "publish --from": "",
 	"publish --name": "../feed.atom", "published": "", "s3-endpoint": "x y", "save": "/no/such/file", "search": "", "site": "x y", "site-dir": "", "snapshot": "x y",
-	"state": "", "status": "x y", "through": "x y", "timezone": "x y", "title": "", "to": "x y", "token": "", "token-env": "x y",
+	"state": "", "status": "x y", "through": "x y", "title": "", "to": "x y", "token": "", "token-env": "x y",
 	"token-file": "/no/such/file", "type": "", "user": "a:b", "user-agent": "",
 	"maildir": "", "output": "/no/such/file",
 }
@@ -753,11 +745,6 @@ func TestLineMessages(t *testing.T) {
 		require.Equal(t, terminal.ExitFailed, status, stderr)
 		require.Contains(t, said(stderr), test.says)
 	}
-	site := &markdown.Site{Base: "https://example.org/", Zone: time.UTC}
-	_, err := site.Address(markdown.FrontMatter{"url": "/%zz/"}, markdown.ArticlePlace{})
-	require.EqualError(t, err, "its address is not a URL: /%zz/")
-	_, err = site.Expand("/{year}/{slug}/", markdown.ArticlePlace{Slug: "x"})
-	require.EqualError(t, err, "it has no date, and its address contains one: /{year}/{slug}/")
 }
 
 // Advice says what to do about rare errors.

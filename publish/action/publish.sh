@@ -4,8 +4,8 @@
 # what was published. See README.md.
 #
 #   FEED_BASE    where FEED_DIR is served, such as https://example.org/feeds/
-#   FEED_FROM    what to publish: the feed that the site's generator has written, a
-#                directory of Markdown, or a file of JSON lines
+#   FEED_FROM    what to publish: the feed that the site's generator has written, or
+#                a file of JSON lines
 #   FEED_DIR     the directory of the built site for the feed's documents
 #   FEED_BRANCH  the branch of the repository's origin that keeps them
 #   FEED_STATE   or the directory that keeps them; without either, FEED_DIR does
