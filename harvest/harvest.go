@@ -44,7 +44,6 @@ const (
 	ErrFuture    Code = "future"    // a record is more than a minute ahead of the producer's clock; an update after that time publishes it (atompmh)
 	ErrDeletions Code = "deletions" // the published feed shows deletions as the Item says, so it cannot show them in the other way (atompmh)
 	ErrEntity    Code = "entity"    // an entity cannot be published; Err says why (datareplication)
-	ErrReplaced  Code = "replaced"  // a feed was removed from the mirror and added again: remove the journal's Output, so consumers notice and begin again (relay)
 )
 
 // texts are those of the errors about a record.

@@ -25,10 +25,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
-	"github.com/feedhistory/feedhistory/cmd/internal/protocols"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/cmd/internal/web"
-	"github.com/feedhistory/feedhistory/harvest/relay"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 	"github.com/feedhistory/feedhistory/publish"
@@ -37,10 +35,9 @@ import (
 
 // A serveCommand is the verb serve.
 type serveCommand struct {
-	Dir      string          `arg:"" optional:"" name:"DIR" help:"Directory written by publish (default: none, which runs the history server of the mirrored feeds)."`
-	Listen   terminal.Listen `placeholder:"ADDRESS" help:"Where to listen (default: 127.0.0.1:8080 for a directory, 127.0.0.1:8005 for the history server); port 0 means any free port."`
-	Protocol string          `enum:",atom-pmh,datareplication,modified-range" default:"" placeholder:"PROTOCOL" help:"Give the feeds of the database out by a protocol, for harvest: atom-pmh, datareplication or modified-range."`
-	MaxAge   time.Duration   `default:"5m" least:"0s" placeholder:"TIME" help:"With DIR: how long caches may keep documents subject to change (default: ${default})."`
+	Dir    string          `arg:"" optional:"" name:"DIR" help:"Directory written by publish (default: none, which runs the history server of the mirrored feeds)."`
+	Listen terminal.Listen `placeholder:"ADDRESS" help:"Where to listen (default: 127.0.0.1:8080 for a directory, 127.0.0.1:8005 for the history server); port 0 means any free port."`
+	MaxAge time.Duration   `default:"5m" least:"0s" placeholder:"TIME" help:"With DIR: how long caches may keep documents subject to change (default: ${default})."`
 
 	database.Location
 	historyFlags
@@ -54,9 +51,7 @@ func (c *serveCommand) Help() string {
 		"and lets caches keep archives forever.\n\n" +
 		"Without DIR, the history server shows the feeds of a database as pages, republishes each with its whole history, " +
 		"and polls each when it is due. The database may be new: you can add feeds on the first page. " +
-		"Every change requires the token if there is one; with --private, reading requires it, too.\n\n" +
-		"With --protocol, serve gives out each feed of the database that is not private for harvest to read, and only reads the database: " +
-		"run sync or harvest --db meanwhile to keep it current. With datareplication, the directory in --published keeps the pages."
+		"Every change requires the token if there is one; with --private, reading requires it, too."
 }
 
 // These limits for the steps of a request keep clients from holding connections open
@@ -69,10 +64,7 @@ const (
 
 // Run serves until the context ends.
 func (c *serveCommand) Run(w *command.World) error {
-	switch {
-	case c.Protocol != "":
-		return c.serveProtocol(w)
-	case c.Dir == "":
+	if c.Dir == "" {
 		if err := c.Locate(); err != nil { // a wrong flag is named even if the address is in use
 			return err
 		}
@@ -161,10 +153,6 @@ type historyFlags struct {
 func (c *serveCommand) Validate() error {
 	u, err := url.Parse(c.Base)
 	switch {
-	case c.Protocol != "" && c.Dir != "":
-		return errors.New("--protocol is for the feeds of a database: leave out DIR")
-	case c.Protocol != "" && (c.Private || len(c.Name) > 0):
-		return errors.New("--protocol shows the feeds to everybody: leave out --private and --name")
 	case c.Base == "":
 		return nil
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
@@ -275,90 +263,6 @@ func (c *serveCommand) publishedDir() string {
 	}
 	sum := sha256.Sum256([]byte(c.Place()))
 	return filepath.Join(filepath.Dir(database.DefaultDB()), "published-"+hex.EncodeToString(sum[:4]))
-}
-
-// serveProtocol gives the feeds of a database out by a sibling protocol until the context
-// ends. Private feeds are left out.
-func (c *serveCommand) serveProtocol(w *command.World) error {
-	store, err := c.Read(w)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	listener, err := terminal.ListenAt(cmp.Or(c.Listen, usualHistory))
-	if err != nil {
-		return err
-	}
-	log := slog.New(slog.NewTextHandler(w.Stderr, nil))
-	site := strings.TrimSuffix(cmp.Or(c.Base, "http://"+terminal.AddressOf(listener)), "/") + "/"
-	handlers := &feedHandlers{feeds: republish.Handler{Store: mirror.Public(store)}, make: func(f relay.Upstream, name string) http.Handler {
-		return c.protocolHandler(f, site+name+"/", log)
-	}}
-	w.Tell("the feeds of " + c.Place() + " by " + c.Protocol + ":")
-	n := 0
-	for f, err := range handlers.feeds.Store.Feeds(w.Ctx, mirror.FeedQuery{}) {
-		if err != nil {
-			listener.Close()
-			return c.Failure(err)
-		}
-		n++
-		w.Tell(site + republish.Name(f.URL) + "/ is " + terminal.WithoutUser(f.URL))
-	}
-	if n == 0 {
-		w.Say("the database has no feed that may be shown to others yet")
-	}
-	return serveHTTP(w, listener, handlers, log)
-}
-
-// protocolHandler returns the handler of one feed, whose root is at base.
-func (c *serveCommand) protocolHandler(f relay.Upstream, base string, log *slog.Logger) http.Handler {
-	switch c.Protocol {
-	case protocols.AtomPMH:
-		return f.AtomPMH(base)
-	case protocols.DataReplication:
-		dir := filepath.Join(c.publishedDir(), protocols.DataReplication, republish.Name(f.URL))
-		return &relay.Journal{Upstream: f, Output: publish.Dir{Path: dir}, Base: base, Logger: log}
-	default:
-		h := f.ModifiedRange()
-		h.Logger = log
-		return h
-	}
-}
-
-// feedHandlers serves the feeds of a store below their names, those added later too.
-type feedHandlers struct {
-	feeds republish.Handler // finds the feeds by their names
-	make  func(f relay.Upstream, name string) http.Handler
-
-	mu    sync.Mutex
-	known map[string]http.Handler // by the feed's URL
-}
-
-// ServeHTTP implements http.Handler.
-func (h *feedHandlers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	feed, err := h.feeds.Feed(r.Context(), name)
-	switch {
-	case errors.Is(err, mirror.ErrNotFound), err == nil && name != republish.Name(feed.URL):
-		http.NotFound(w, r)
-	case err != nil:
-		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
-	default:
-		http.StripPrefix("/"+name, h.handler(feed.URL, name)).ServeHTTP(w, r)
-	}
-}
-
-// handler returns the handler of a feed.
-func (h *feedHandlers) handler(url, name string) http.Handler {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.known == nil {
-		h.known = map[string]http.Handler{}
-	}
-	if h.known[url] == nil {
-		h.known[url] = h.make(relay.Upstream{Store: h.feeds.Store, URL: url}, name)
-	}
-	return h.known[url]
 }
 
 // republishedFlag is the flag of the verbs that remove documents of history servers.

@@ -232,16 +232,6 @@ func TestServeErased(t *testing.T) {
 	require.Empty(t, holds(t, data, "xylosecret"))
 }
 
-// relayed FEED waits until the server at ADDR answers, and puts the address where it serves
-// a feed by a protocol into the environment as URL.
-func relayed(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: relayed FEED")
-	}
-	reach(ts, false, []string{ts.Getenv("ADDR")})
-	ts.Setenv("URL", "http://"+ts.Getenv("ADDR")+"/"+republish.Name(args[0])+"/")
-}
-
 // secretFeeds serves an archived feed, at any path, to clients that log in.
 func secretFeeds(t *testing.T) string {
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

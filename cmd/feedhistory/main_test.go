@@ -105,8 +105,6 @@ func scripts(newDB func() string) testscript.Params {
 			"reach":  reach,
 			"fill":   fill,
 
-			"relayed": relayed,
-
 			"secure": secure,
 			"guard":  guardSite,
 			"proxy":  proxySite,

@@ -26,7 +26,6 @@ import (
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
 	"github.com/feedhistory/feedhistory/harvest/datareplication"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
-	"github.com/feedhistory/feedhistory/harvest/relay"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -270,7 +269,7 @@ const (
 	mostLate   = 10 // the number of late items to name
 )
 
-// historicalMark separates the ID of an earlier state from its time, as relay expects.
+// historicalMark separates the ID of an earlier state from its time.
 const historicalMark = "\x00"
 
 // OpenPool opens the collection's database.
@@ -309,9 +308,64 @@ func (p *Pooled) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// upstream returns the collection as it is served.
-func (p *Pooled) upstream() relay.Upstream {
-	return relay.Upstream{Store: p.store, URL: p.feed.URL, OwnTimes: true}
+// query returns the query for the items that records become.
+func query[T any](p *Pooled, item func(*mirror.Record) (T, error)) harvest.Query[T] {
+	return func(ctx context.Context, start, end time.Time, limit int) (items []T, err error) {
+		records, err := p.recent(ctx, start, end, limit)
+		for _, r := range records {
+			if err == nil {
+				var it T
+				it, err = item(r)
+				items = append(items, it)
+			}
+		}
+		return items, err
+	}
+}
+
+// recent returns the states of items within a range of times, the latest first.
+func (p *Pooled) recent(ctx context.Context, start, end time.Time, limit int) (found []*mirror.Record, err error) {
+	q := mirror.Query{Feed: p.feed.URL, Since: start, Until: end, States: mirror.Current | mirror.Former, Limit: limit}
+	for r, err := range p.store.Entries(ctx, q) {
+		if err != nil {
+			return nil, err
+		}
+		r.ID, _, _ = strings.Cut(r.ID, historicalMark)
+		found = append(found, r)
+	}
+	return found, nil
+}
+
+// clock returns the time of the latest item, because an item added later may still have a
+// time before the present. It is the epoch while there is none.
+func (p *Pooled) clock() time.Time {
+	latest, err := p.recent(context.Background(), time.Time{}, time.Time{}, 1)
+	if err != nil || len(latest) == 0 {
+		return time.Unix(0, 0)
+	}
+	return latest[0].Time()
+}
+
+// pmhItem returns the metadata record of a stored one.
+func pmhItem(r *mirror.Record) (atompmh.Item, error) {
+	it := atompmh.Item{ID: r.ID, Modified: r.Time(), Title: r.Content.Title, Deleted: r.State != mirror.Live}
+	if it.Deleted {
+		return it, nil
+	}
+	e, err := r.Entry()
+	if err == nil {
+		it.Representations = atompmh.RepresentationsOf(e)
+	}
+	return it, err
+}
+
+// rangeItem returns the member of a collection that is stored as a record.
+func rangeItem(r *mirror.Record) (modifiedrange.Item, error) {
+	if r.State != mirror.Live {
+		return modifiedrange.Item{Modified: r.Time(), Deleted: r.ID}, nil
+	}
+	e, err := r.Entry()
+	return modifiedrange.Item{Modified: r.Time(), Entry: e}, err
 }
 
 // Close closes the database.
@@ -416,7 +470,7 @@ func rangeLine(line rangeEntry) (*mirror.Record, error) {
 func (p *Pooled) Handler(w *command.World, log *slog.Logger) http.Handler {
 	var served http.Handler
 	if p.Protocol == AtomPMH {
-		h := &atompmh.Handler{URL: strings.TrimSuffix(p.Base, "/") + "/feed.atom", Size: p.Size, Logger: log, Items: p.upstream().Records(p.Base)}
+		h := &atompmh.Handler{URL: strings.TrimSuffix(p.Base, "/") + "/feed.atom", Size: p.Size, Logger: log, Items: query(p, pmhItem)}
 		if p.Title != "" {
 			h.Head = &feedhistory.Document{Title: p.Title}
 		}
@@ -426,9 +480,9 @@ func (p *Pooled) Handler(w *command.World, log *slog.Logger) http.Handler {
 		served = mux
 	} else {
 		w.Tell("the collection: " + p.Base)
-		h := p.upstream().ModifiedRange()
-		h.Limit, h.Head, h.Logger = p.Size, &feedhistory.Document{ID: p.Base, Title: cmp.Or(p.Title, p.Base)}, log
-		served = h
+		served = &modifiedrange.Handler{
+			Head: &feedhistory.Document{ID: p.Base, Title: cmp.Or(p.Title, p.Base)}, Now: p.clock, Items: query(p, rangeItem), Limit: p.Size, Logger: log,
+		}
 	}
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if !p.isLoaded.Load() {

@@ -1,4 +1,4 @@
-package relay
+package harvest_test
 
 import (
 	"context"
@@ -18,13 +18,10 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/check"
 	"github.com/feedhistory/feedhistory/compose"
-	"github.com/feedhistory/feedhistory/harvest"
 	"github.com/feedhistory/feedhistory/harvest/atompmh"
-	"github.com/feedhistory/feedhistory/harvest/datareplication"
 	"github.com/feedhistory/feedhistory/harvest/modifiedrange"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
-	"github.com/feedhistory/feedhistory/publish"
 )
 
 func TestMain(m *testing.M) { feedtest.Main(m) }
@@ -42,7 +39,6 @@ type world struct {
 	count    int
 	pmh      bool // the entries are those of Atom-PMH
 	handlers http.ServeMux
-	output   *publish.MemoryOutput
 
 	before func()      // what happens before each request
 	lose   func() bool // whether the response is lost
@@ -51,12 +47,10 @@ type world struct {
 func newWorld(t testing.TB, seed uint64, pmh bool) *world {
 	w := &world{
 		TB: t, random: rand.New(rand.NewPCG(seed, 0)), Mirror: mirror.Mirror{Store: mirror.NewMemory()}, pmh: pmh,
-		output: &publish.MemoryOutput{},
 	}
-	f := Upstream{Store: w.Store, URL: feedURL}
-	w.handlers.Handle("/pmh/", http.StripPrefix("/pmh", f.AtomPMH(root+"pmh/")))
-	w.handlers.Handle("/range", f.ModifiedRange())
-	w.handlers.Handle("/log/", http.StripPrefix("/log", &Journal{Upstream: f, Output: w.output, Base: root + "log/"}))
+	f := upstream{store: w.Store, url: feedURL}
+	w.handlers.Handle("/pmh/", http.StripPrefix("/pmh", f.atomPMH(root+"pmh/")))
+	w.handlers.Handle("/range", f.modifiedRange())
 	return w
 }
 
@@ -153,8 +147,6 @@ func texts(t testing.TB, r *mirror.Record) string {
 	return e.Title().Body + e.Content().Body + e.Updated.String()
 }
 
-func xml(t testing.TB, r *mirror.Record) string { return string(entry(t, r).XML()) }
-
 var protocols = map[string]protocol{
 	"atom-pmh": {root + "pmh/", true, func(ctx context.Context, c *feedhistory.Client, m *mirror.Mirror) (*mirror.Report, error) {
 		return (&atompmh.Harvester{HTTP: c, URL: root + "pmh/"}).Keep(ctx, m)
@@ -162,15 +154,11 @@ var protocols = map[string]protocol{
 	"modified-range": {root + "range", false, func(ctx context.Context, c *feedhistory.Client, m *mirror.Mirror) (*mirror.Report, error) {
 		return (&modifiedrange.Harvester{HTTP: c, URL: root + "range"}).Keep(ctx, m)
 	}, texts, texts},
-	"datareplication": {root + "log/", false, func(ctx context.Context, c *feedhistory.Client, m *mirror.Mirror) (*mirror.Report, error) {
-		key := func(e *datareplication.Entity) (string, error) { return e.Header.Get(EntryID), nil }
-		return (&datareplication.Harvester{HTTP: c, URL: root + "log/"}).Keep(ctx, m, datareplication.Resources{Key: key})
-	}, xml, func(t testing.TB, r *mirror.Record) string { return entry(t, r).Content().Body }},
 }
 
 // A mirror is served while it changes; harvests are interrupted, go on, and miss nothing: at
 // rest, the copy is equal (5005#1, atom-pmh#8, atom-pmh#9, atom-pmh#17, modified-range#9,
-// modified-range#10, datareplication#producer-1).
+// modified-range#10).
 //
 // Duties: atom-pmh#1, atom-pmh#10, atom-pmh#21.
 func TestAgain(t *testing.T) {
@@ -206,7 +194,7 @@ func testAgain(w *world, p protocol) {
 }
 
 // A feed served again keeps the producers' duties that a chain shows (atom-pmh#3, atom-pmh#4,
-// atom-pmh#5, atom-pmh#6, atom-pmh#7, atom-pmh#14, atom-pmh#18, atom-pmh#25, atom-pmh#26, atom-pmh#32; datareplication#feed-2, datareplication#feed-3, datareplication#feed-5).
+// atom-pmh#5, atom-pmh#6, atom-pmh#7, atom-pmh#14, atom-pmh#18, atom-pmh#25, atom-pmh#26, atom-pmh#32).
 func TestDuties(t *testing.T) {
 	for _, pmh := range []bool{true, false} {
 		w := newWorld(t, 1, pmh)
@@ -214,8 +202,6 @@ func TestDuties(t *testing.T) {
 			w.change(40 + 40*n) // at last more than a document holds
 			chain := check.Chain{Profile: check.AtomPMH}
 			requireClean(t, chain.Walk(t.Context(), w.client(), root+"pmh/"))
-			chain = check.Chain{Profile: check.DataReplication}
-			requireClean(t, chain.Walk(t.Context(), w.client(), root+"log/"))
 		}
 		require.Greater(t, len(feedtest.All(t, w.client().Walk(t.Context(), root+"pmh/", nil))), 1)
 	}
@@ -275,19 +261,6 @@ func TestErased(t *testing.T) {
 		require.NoError(t, err)
 		require.NotContains(t, present(t, copy.Store, p.feed, func(*mirror.Record) string { return "" }), id, name)
 	}
-}
-
-// The journal of a feed that was removed and added again is not continued.
-func TestReplaced(t *testing.T) {
-	w := newWorld(t, 1, false)
-	j := &Journal{Upstream: Upstream{Store: w.Store, URL: feedURL}, Output: w.output, Base: root}
-	for range 5 {
-		w.change(5)
-	}
-	require.NoError(t, j.Update(t.Context()))
-	require.NoError(t, w.Store.Remove(t.Context(), feedURL))
-	w.change(5)
-	require.ErrorIs(t, j.Update(t.Context()), harvest.ErrReplaced)
 }
 
 // Entries of other formats, without IDs or times, and with characters XML cannot have, come

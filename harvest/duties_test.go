@@ -1,4 +1,4 @@
-package relay
+package harvest_test
 
 import (
 	"fmt"
@@ -25,16 +25,16 @@ func TestDutyList(t *testing.T) {
 			want[fmt.Sprint(prefix, i+1)] = true
 		}
 	}
-	folders := map[string]string{"harvest": "../../internal/harvest", "check": "../../check"}
+	folders := map[string]string{"wire": "../internal/harvest", "harvest": ".", "check": "../check"}
 	row := regexp.MustCompile("(?m)^\\| ([a-z]+[^|]*#[^|]*) \\| (`[^|]+`) \\|$")
-	for _, m := range row.FindAllStringSubmatch(string(feedtest.ReadFile(t, "../DUTIES.md")), -1) {
+	for _, m := range row.FindAllStringSubmatch(string(feedtest.ReadFile(t, "DUTIES.md")), -1) {
 		require.True(t, want[m[1]], "no such duty, or twice: %s", m[1])
 		delete(want, m[1])
 		for name := range strings.SplitSeq(m[2], ", ") {
 			pkg, test, _ := strings.Cut(strings.Trim(name, "`"), ".")
 			folder, ok := folders[pkg]
 			if !ok {
-				folder = "../" + pkg
+				folder = pkg
 			}
 			require.True(t, cites(t, folder, test, m[1]), "%s: %s does not cite it, or does not exist", m[1], name)
 		}
