@@ -18,7 +18,8 @@ type FeedLink struct {
 	Title    string
 	HrefLang string // the language of the feed
 
-	rel string // in small letters
+	rel     string // in small letters
+	isEntry bool   // it leads to an Atom entry document (RFC 5023 §12.1)
 }
 
 // The limits on reading a web page.
@@ -110,7 +111,8 @@ func linkOf(z *html.Tokenizer) (link FeedLink) {
 		case "href":
 			set(&link.Href, string(value))
 		case "type":
-			mediaType, _, _ := strings.Cut(strings.ToLower(string(value)), ";")
+			mediaType, params, _ := strings.Cut(strings.ToLower(string(value)), ";")
+			link.isEntry = link.isEntry || link.Type == "" && strings.Contains(strings.NewReplacer(`"`, "", " ", "").Replace(params), "type=entry")
 			set(&link.Type, mediaType)
 		case "title":
 			set(&link.Title, ClipTitle(string(value)))
@@ -134,7 +136,7 @@ var feedTypes = []string{"application/atom+xml", "application/rss+xml", "applica
 
 // isFeedLink reports whether a link of a page leads to a feed.
 func isFeedLink(link FeedLink) bool {
-	if link.Href == "" || slices.Index(feedTypes, link.Type) < 0 {
+	if link.Href == "" || link.isEntry || slices.Index(feedTypes, link.Type) < 0 {
 		return false
 	}
 	return slices.ContainsFunc(strings.Fields(link.rel), func(rel string) bool { return rel == "alternate" || rel == "feed" })
