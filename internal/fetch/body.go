@@ -14,8 +14,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/net/html/charset"
 )
 
 // open sets the decoded body of the response. The exchange continues until the body
@@ -78,7 +81,7 @@ func (b *body) Read(p []byte) (int, error) {
 		return 0, b.err
 	}
 	if b.dec == nil {
-		dec, free, err := b.x.client.decoder(b.encoding, &b.wire)
+		dec, free, err := b.decoder()
 		if err != nil {
 			return 0, b.end(b.failure(err))
 		}
@@ -212,9 +215,10 @@ func (w *wire) check(err error) error {
 // much as RFC 9659 allows for HTTP.
 const maxWindow = 8 << 20
 
-// contentEncoding returns "gzip", "zstd", or "" for a body without encoding. It returns
-// false for any other encoding, which was not offered, and for several, which may be a
-// bomb within a bomb.
+// contentEncoding returns "gzip", "zstd", "deflate", "gzip, gzip", or "" for a body without
+// encoding: some servers name there a charset, or nothing at all. It returns false for any
+// other encoding, which was not offered, and for further ones, which may be a bomb within a
+// bomb.
 func contentEncoding(h http.Header) (string, bool) {
 	lines := h["Content-Encoding"]
 	if len(lines) == 0 {
@@ -224,28 +228,74 @@ func contentEncoding(h http.Header) (string, bool) {
 	all := strings.Join(lines, ", ")
 	for name := range strings.SplitSeq(all, ",") {
 		switch name = strings.ToLower(strings.TrimSpace(name)); {
-		case name == "" || name == "identity":
+		case name == "" || isNoEncoding(name):
+		case (name == "gzip" || name == "x-gzip") && (found == "" || found == "gzip"):
+			found = strings.TrimPrefix(found+", gzip", ", ")
 		case found != "":
 			return all, false
-		case name == "x-gzip":
-			found = "gzip"
 		default:
 			found = name
 		}
 	}
-	return found, found == "" || found == "gzip" || found == "zstd"
+	return found, found == "" || found == "gzip" || found == "gzip, gzip" || found == "zstd" || found == "deflate"
 }
 
-// decoder takes a decoder for src from the pool of its kind; release returns it.
-// Creating one may already read from src.
-func (c *Client) decoder(encoding string, src io.Reader) (dec io.Reader, release func(), err error) {
-	switch encoding {
+// isNoEncoding reports whether a name in Content-Encoding means that the body is as it is: it
+// is that of a charset or of a transfer encoding of mail.
+func isNoEncoding(name string) bool {
+	switch name {
+	case "identity", "none", "null", "binary", "8bit", "7bit", "text", "plain", "chunked":
+		return true
+	}
+	known, _ := charset.Lookup(name)
+	return known != nil
+}
+
+// decoder takes a decoder for the wire from the pool of its kind; release returns it.
+// Creating one may already read from the wire.
+func (b *body) decoder() (dec io.Reader, release func(), err error) {
+	c, src := b.x.client, io.Reader(&b.wire)
+	switch b.encoding {
 	case "gzip":
 		return c.gzip(src)
+	case "gzip, gzip":
+		outer, freeOuter, err := c.gzip(src)
+		if err != nil {
+			return nil, nil, err
+		}
+		inner, freeInner, err := c.gzip(outer)
+		if err != nil {
+			freeOuter()
+			return nil, nil, err
+		}
+		return inner, func() { freeInner(); freeOuter() }, nil
+	case "deflate":
+		return inflate(src)
 	case "zstd":
 		return c.zstd(src)
 	}
-	return src, func() {}, nil
+	if b.x.raw {
+		return src, func() {}, nil
+	}
+	// No document begins like gzip: a server has compressed it without saying so.
+	in := bufio.NewReaderSize(src, 512)
+	if begin, _ := in.Peek(len(gzipMagic)); string(begin) == gzipMagic {
+		b.encoding = "gzip"
+		return c.gzip(in)
+	}
+	return in, func() {}, nil
+}
+
+// inflate decodes deflate, which by RFC 9110 §8.4.1.2 is in the format of zlib, and by many
+// servers is not.
+func inflate(src io.Reader) (io.Reader, func(), error) {
+	in := bufio.NewReader(src)
+	begin, _ := in.Peek(2)
+	if len(begin) == 2 && begin[0]&0xF == 8 && (int(begin[0])<<8|int(begin[1]))%31 == 0 {
+		dec, err := zlib.NewReader(in)
+		return dec, func() {}, noEOF(err)
+	}
+	return flate.NewReader(in), func() {}, nil
 }
 
 func (c *Client) gzip(src io.Reader) (io.Reader, func(), error) {
@@ -336,14 +386,16 @@ func (g *gunzip) Read(p []byte) (int, error) {
 	}
 }
 
+// gzipMagic begins each member of a gzip stream (RFC 1952 §2.3.1).
+const gzipMagic = "\x1f\x8b\x08"
+
 // next starts the next member; it returns io.EOF or errTrailing if there is none.
 func (g *gunzip) next() error {
-	const magic = "\x1f\x8b\x08"
-	begin, err := g.src.Peek(len(magic))
+	begin, err := g.src.Peek(len(gzipMagic))
 	switch {
 	case len(begin) == 0:
 		return err
-	case !strings.HasPrefix(magic, string(begin)):
+	case !strings.HasPrefix(gzipMagic, string(begin)):
 		return errTrailing
 	}
 	return noEOF(g.member())
