@@ -50,7 +50,8 @@ const (
 // requests at a time, Pace apart, and none while it asks for patience: Retry-After counts
 // for all clones, and a longer one than MaxWait fails. Each request has the User-Agent, and
 // the validators of the document's Known if the caller has given that, not those received
-// in the same walk; none has a cookie or a Referer, and a Credential goes to its origin only.
+// in the same walk; none has a Referer, or a cookie but one a redirect of the same request has
+// set, and a Credential goes to its origin only.
 type Client struct {
 	// Proxy returns the proxy for a request; nil means none, whatever the environment says:
 	// set it to [http.ProxyFromEnvironment], or [http.ProxyURL]. A proxy may be at a private

@@ -326,7 +326,7 @@ type exchange struct {
 // exchange waits for its turn, sends a request and reads the headers of the answer. The
 // result must be ended. The hop sends the validators if it is conditional, and the
 // request's own header fields, all of them only at the origin of the first hop.
-func (c *Client) exchange(ctx context.Context, u *url.URL, location string, req *Request, conditional, first bool) (*exchange, error) {
+func (c *Client) exchange(ctx context.Context, u *url.URL, location string, req *Request, conditional, first bool, cookies http.CookieJar) (*exchange, error) {
 	h, err := c.enter(ctx, u)
 	if err != nil {
 		return nil, err
@@ -340,6 +340,11 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, location string, req 
 	}
 	if err == nil {
 		err = addFields(ctx, u, r)
+	}
+	if err == nil && cookies != nil {
+		for _, cookie := range cookies.Cookies(u) {
+			r.AddCookie(cookie)
+		}
 	}
 	if err == nil {
 		err = x.send(r)

@@ -8,8 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"math/big"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -21,6 +24,7 @@ import (
 
 	"code.dny.dev/ssrf"
 	"github.com/feedhistory/feedhistory/internal/iri"
+	"golang.org/x/net/publicsuffix"
 )
 
 // check parses the URL of a request, and refuses forbidden ones.
@@ -176,7 +180,7 @@ func (c *Client) throughProxy(r *http.Request) (*http.Request, error) {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		host = "127.0.0.1"
 	}
-	if ip, err := netip.ParseAddr(host); err == nil && !c.AllowPrivate {
+	if ip, ok := numericHost(host); ok && !c.AllowPrivate {
 		network := "tcp4"
 		if ip.Is6() {
 			network = "tcp6"
@@ -186,6 +190,51 @@ func (c *Client) throughProxy(r *http.Request) (*http.Request, error) {
 		}
 	}
 	return r.WithContext(context.WithValue(r.Context(), proxyKey{}, proxy)), nil
+}
+
+// numericHost returns the address a host is in any spelling that some resolver reads as
+// one: those of inet_aton(3), as 127.1, 0x7f000001 and 0177.0.0.1, too. One with a number
+// beyond its part of the address is taken for the last 32 bits of it, as some do.
+func numericHost(host string) (ip netip.Addr, ok bool) {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip, true
+	}
+	parts := strings.Split(host, ".")
+	if len(parts) > 4 {
+		return ip, false
+	}
+	var sum uint32
+	for i, part := range parts {
+		n, ok := aton(part)
+		if !ok {
+			return ip, false
+		}
+		if i == len(parts)-1 {
+			sum |= n
+		} else {
+			sum |= n << (8 * (3 - i))
+		}
+	}
+	return netip.AddrFrom4([4]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}), true
+}
+
+// aton reads a number in C's notation; one that is no octal in spite of its zero is decimal.
+func aton(part string) (n uint32, ok bool) {
+	digits, base := part, 10
+	switch {
+	case strings.HasPrefix(part, "0x"):
+		digits, base = part[2:], 16
+	case strings.HasPrefix(part, "0") && strings.Trim(part, "01234567") == "":
+		base = 8
+	}
+	if digits == "" && base == 16 {
+		return 0, true // as browsers read it
+	}
+	if base == 16 && strings.Trim(digits, "0123456789abcdef") != "" || base != 16 && (digits == "" || strings.Trim(digits, "0123456789") != "") {
+		return 0, false
+	}
+	long, _ := new(big.Int).SetString(digits, base)
+	return uint32(new(big.Int).And(long, big.NewInt(math.MaxUint32)).Uint64()), true
 }
 
 // newTransport makes the built-in transport. It does not decompress, because the ratio
@@ -308,10 +357,11 @@ func (c *Client) follow(ctx context.Context, first *url.URL, req *Request) (*Res
 	visited := buf[:0]
 	permanent, moved := "", true
 	owner := req.owner(first)
+	var cookies http.CookieJar // those set by a redirect live as long as this request
 	for u := first; ; {
 		location := u.String()
-		visited = append(visited, location)
-		x, err := c.exchange(ctx, u, location, req, owner != nil && iri.SameOrigin(owner, u), iri.SameOrigin(first, u))
+		visited = append(visited, location+sent(cookies, u))
+		x, err := c.exchange(ctx, u, location, req, owner != nil && iri.SameOrigin(owner, u), iri.SameOrigin(first, u), cookies)
 		if err != nil {
 			return nil, err
 		}
@@ -319,7 +369,8 @@ func (c *Client) follow(ctx context.Context, first *url.URL, req *Request) (*Res
 		if !redirects(status) || req.Once {
 			return x.answer(req, permanent, moved)
 		}
-		next, err := x.target(u, visited)
+		cookies = keepCookies(cookies, u, x.resp)
+		next, err := x.target(u, visited, cookies)
 		x.discard()
 		if err != nil {
 			if f, ok := err.(*Failure); ok {
@@ -335,6 +386,34 @@ func (c *Client) follow(ctx context.Context, first *url.URL, req *Request) (*Res
 	}
 }
 
+// keepCookies returns the jar with the cookies of a redirect; nil while there are none.
+func keepCookies(jar http.CookieJar, u *url.URL, resp *http.Response) http.CookieJar {
+	set := resp.Cookies()
+	if len(set) == 0 || len(set) > mostCookies {
+		return jar
+	}
+	if jar == nil {
+		jar, _ = cookiejar.New(&cookiejar.Options{PublicSuffixList: publicsuffix.List}) // never fails
+	}
+	jar.SetCookies(u, set)
+	return jar
+}
+
+// sent returns the cookies a request for u has from a jar; "" if there are none.
+func sent(jar http.CookieJar, u *url.URL) string {
+	if jar == nil {
+		return ""
+	}
+	var all strings.Builder
+	for _, cookie := range jar.Cookies(u) {
+		all.WriteString("\n" + cookie.Name + "=" + cookie.Value)
+	}
+	return all.String()
+}
+
+// mostCookies is the maximum number of cookies of one answer.
+const mostCookies = 50
+
 func redirects(status int) bool {
 	switch status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
@@ -344,8 +423,9 @@ func redirects(status int) bool {
 	return false
 }
 
-// target returns the URL a redirect of u leads to, if it may be followed.
-func (x *exchange) target(u *url.URL, visited []string) (*url.URL, error) {
+// target returns the URL a redirect of u leads to, if it may be followed. With other cookies,
+// the same URL may be answered otherwise, so coming back to it is no loop.
+func (x *exchange) target(u *url.URL, visited []string, cookies http.CookieJar) (*url.URL, error) {
 	location := x.resp.Header.Get("Location")
 	if location == "" {
 		return nil, refused(x.url, RuleLocation, nil)
@@ -358,7 +438,7 @@ func (x *exchange) target(u *url.URL, visited []string) (*url.URL, error) {
 	switch {
 	case u.Scheme == "https" && next.Scheme == "http":
 		return nil, refused(to, RuleDowngrade, errors.New("redirected from "+iri.Shown(x.url)))
-	case slices.Contains(visited, to):
+	case slices.Contains(visited, to+sent(cookies, next)):
 		return nil, refused(to, RuleLoop, nil)
 	case len(visited) > MaxRedirects:
 		return nil, refused(to, RuleRedirects, nil)
@@ -373,7 +453,7 @@ func (x *exchange) answer(req *Request, permanent string, settled bool) (*Respon
 	resp := &Response{
 		URL: x.url, Requested: req.URL, Permanent: permanent,
 		Status: x.resp.StatusCode, Header: h,
-		ETag: h.Get("Etag"), LastModified: h.Get("Last-Modified"),
+		ETag: h.Get("Etag"), LastModified: lastModified(h, now),
 		Body: http.NoBody, HTTP: x.resp,
 	}
 	switch {
@@ -391,6 +471,22 @@ func (x *exchange) answer(req *Request, permanent string, settled bool) (*Respon
 		return nil, err
 	}
 	return resp, x.open(resp, req)
+}
+
+// lastModified returns the Last-Modified of an answer, if it can be a validator: "" for one
+// that is not before the answer's Date. One in the future would be answered 304 until then,
+// and within the same second the document may change again (RFC 9110 §8.8.2).
+func lastModified(h http.Header, received time.Time) string {
+	value := h.Get("Last-Modified")
+	modified, ok := parseDate(value)
+	made, dated := parseDate(h.Get("Date"))
+	if !dated {
+		made = received
+	}
+	if ok && !modified.Before(made) {
+		return ""
+	}
+	return value
 }
 
 // statusError returns the error for a status, and remembers when the host allows the

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -79,4 +80,15 @@ func TestDelta(t *testing.T) {
 		assert.Equal(t, `"1"`, seen[0].Header.Get("If-None-Match"))
 		assert.Empty(t, seen[1].Header.Get("If-None-Match")+seen[1].Header.Get("If-Modified-Since"))
 	})
+}
+
+// A Last-Modified is a validator only if it is before the answer's Date (RFC 9110 §8.8.2).
+func TestLastModified(t *testing.T) {
+	const noon, before, after = "Fri, 01 Jun 2018 12:00:00 GMT", "Fri, 01 Jun 2018 11:59:59 GMT", "Fri, 01 Nov 2041 08:00:00 GMT"
+	for _, test := range []struct{ modified, date, want string }{
+		{before, noon, before}, {noon, noon, ""}, {after, noon, ""}, {after, "", ""}, {noon, "", noon}, {"yesterday", noon, "yesterday"}, {"", noon, ""},
+	} {
+		h := http.Header{"Last-Modified": {test.modified}, "Date": {test.date}}
+		require.Equal(t, test.want, lastModified(h, time.Now()), test)
+	}
 }

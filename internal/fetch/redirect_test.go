@@ -52,6 +52,9 @@ func TestRedirects(t *testing.T) {
 	}{
 		{"none", map[string]string{"a/": ok("x")}, "http://a/", "ok 200", "http://a/", ""},
 		{"fragment", map[string]string{"a/": ok("x")}, "http://a/#f", "ok 200", "http://a/", ""},
+		{"a cookie on the way", map[string]string{
+			"a/": to(302, "/w"), "a/w": status(302, "Location: /b", "Set-Cookie: v=7; Path=/"), "a/b": ok("x"),
+		}, "http://a/", "ok 200", "http://a/b", ""},
 		{"301", map[string]string{"a/": to(301, "/b"), "a/b": ok("x")}, "http://a/", "ok 200", "http://a/b", "http://a/b"},
 		{"302", map[string]string{"a/": to(302, "/b"), "a/b": ok("x")}, "http://a/", "ok 200", "http://a/b", ""},
 		{"303", map[string]string{"a/": to(303, "/b"), "a/b": ok("x")}, "http://a/", "ok 200", "http://a/b", ""},
@@ -145,6 +148,9 @@ func TestHeaders(t *testing.T) {
 				want["If-None-Match"] = []string{`W/"1`}
 				want["If-Modified-Since"] = []string{"yesterday"}
 				want["Authorization"] = []string{"Basic a"}
+			}
+			if i == 1 || i == 3 { // a cookie belongs to its host (RFC 6265 §5.4)
+				want["Cookie"] = []string{"id=1"}
 			}
 			if i == 2 {
 				want["Authorization"] = []string{"Basic b"}
@@ -249,4 +255,62 @@ func TestHead(t *testing.T) {
 		assert.Zero(t, n)
 		assert.Equal(t, []string{"HEAD", "HEAD"}, methods.All())
 	})
+}
+
+// A cookie that a redirect sets is sent as long as its request is redirected, to its host alone.
+func TestCookies(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) { testCookies(t, w) })
+}
+
+func testCookies(t *testing.T, w *world) {
+	sent := map[string]string{}
+	site := func(conn net.Conn, r *http.Request) {
+		page := r.Host + r.URL.Path
+		sent[page] = r.Header.Get("Cookie")
+		text := ok("x")
+		switch {
+		case page == "a/welcome":
+			text = status(302, "Location: /", "Set-Cookie: visitor=7; Path=/")
+		case page == "a/" && sent[page] == "":
+			text = to(302, "/welcome")
+		case page == "a/":
+			text = to(302, "http://b/")
+		case page == "a/circle":
+			text = status(302, "Location: /circle", "Set-Cookie: visitor=7; Path=/")
+		}
+		io.WriteString(conn, text)
+	}
+	w.serve("a", answers(site))
+	w.serve("b", answers(site))
+	c := w.client()
+	for range 2 { // nothing is kept for the second
+		got, _ := outcome(c, Request{URL: "http://a/"})
+		require.Equal(t, "ok 200", got)
+		require.Equal(t, map[string]string{"a/welcome": "", "a/": "visitor=7", "b/": ""}, sent)
+		clear(sent)
+	}
+	got, _ := outcome(c, Request{URL: "http://a/circle"})
+	require.Equal(t, "do: refused loop", got)
+}
+
+// Whatever some resolver reads as a private address is refused behind a proxy.
+func TestNumericHosts(t *testing.T) {
+	for host, want := range map[string]string{
+		"127.1": "127.0.0.1", "2130706433": "127.0.0.1", "0x7f000001": "127.0.0.1", "0x7f.1": "127.0.0.1", "0177.0.0.1": "127.0.0.1",
+		"0": "0.0.0.0", "10.1": "10.0.0.1", "169.254.43518": "169.254.169.254", "2852039166": "169.254.169.254", "6425673729": "127.0.0.1",
+		"[::1]": "", "example": "", "0x7f.example": "", "1.2.3.4.5": "", "127..1": "", "8.8.8.8": "8.8.8.8", "089.1": "89.0.0.1", "0xg": "",
+	} {
+		ip, ok := numericHost(host)
+		if want == "" {
+			require.False(t, ok, host)
+			continue
+		}
+		require.Equal(t, want, ip.String(), host)
+	}
+	proxy := func(*http.Request) (*url.URL, error) { return url.Parse("http://proxy.example") }
+	c := &Client{Proxy: proxy, Tries: 1}
+	for _, host := range []string{"127.1", "2130706433", "0X7F000001", "0177.0.0.1.", "0", "10.1", "169.254.43518"} {
+		_, err := c.Do(context.Background(), Request{URL: "http://" + host + "/"})
+		require.ErrorContains(t, err, RuleAddress, host)
+	}
 }
