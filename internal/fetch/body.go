@@ -278,7 +278,7 @@ func (b *body) decoder() (dec io.Reader, release func(), err error) {
 		return src, func() {}, nil
 	}
 	// No document begins like gzip: a server has compressed it without saying so.
-	in := bufio.NewReaderSize(src, 512)
+	in := bufio.NewReader(src)
 	if begin, _ := in.Peek(len(gzipMagic)); string(begin) == gzipMagic {
 		b.encoding = "gzip"
 		return c.gzip(in)
