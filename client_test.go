@@ -1003,6 +1003,7 @@ type watcher struct {
 	documents map[string]*watchedDocument // by path, before the feed moved
 	alone     time.Time                   // the server wants no request before
 	moved     bool                        // a 301 has been given
+	sent      bool                        // the last answer was that 301
 	requests  int
 	rules     []rule
 	margin    time.Duration // the shortest time by which a request came later than allowed
@@ -1120,7 +1121,7 @@ func (w *watcher) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		w.documents[name] = d
 	}
 	w.watch(r, d)
-	rw.Header().Set("Set-Cookie", "visitor=1; Path=/; Max-Age=31536000") // which must not come back
+	rw.Header().Set("Set-Cookie", "visitor=1; Path=/; Max-Age=31536000") // which must not come back, but for where a redirect leads
 	switch {
 	case time.Now().Before(w.alone):
 		w.leaveAlone(rw, http.StatusTooManyRequests, "3600")
@@ -1139,7 +1140,7 @@ func (w *watcher) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		w.Gone = true
 		http.Error(rw, "withdrawn", http.StatusGone)
 	case r.URL.Path == feedPath && (w.moved || w.once("moved", 100)):
-		w.moved = true
+		w.moved, w.sent = true, true
 		rw.Header().Set("Location", movedPath)
 		rw.WriteHeader(http.StatusMovedPermanently)
 	default:
@@ -1174,8 +1175,10 @@ func (w *watcher) watch(r *http.Request, d *watchedDocument) {
 	agent := r.UserAgent()
 	w.require(ruleAgent, strings.Contains(agent, "/") && strings.Contains(agent, "(+https://"), "%q", agent)
 	for _, name := range []string{"Cookie", "Referer", "Authorization"} {
-		w.require(rulePrivate, r.Header.Get(name) == "", "%s: %q", name, r.Header.Get(name))
+		onTheWay := name == "Cookie" && w.sent // what a redirect has set lives as long as its request
+		w.require(rulePrivate, r.Header.Get(name) == "" || onTheWay, "%s: %q", name, r.Header.Get(name))
 	}
+	w.sent = false
 	published := r.URL.Path == feedPath || r.URL.Path == movedPath && w.moved || strings.HasPrefix(r.URL.Path, "/archive/")
 	w.require(ruleWasted, w.Wasted <= 4, "%s", r.URL)
 	w.require(ruleQuery, published && r.URL.RawQuery == "", "%s", r.URL)
@@ -1195,7 +1198,7 @@ func (w *watcher) feed(rw http.ResponseWriter, r *http.Request, d *watchedDocume
 	if strings.Contains(etag, "%d") {
 		etag = fmt.Sprintf(etag, n)
 	}
-	lastModified := w.start.Add(time.Duration(n) * 4 * time.Hour).UTC().Format("Mon, 2 Jan 2006 15:04:05 GMT") // a day of one digit
+	lastModified := w.start.Add(time.Duration(n-1)*4*time.Hour - time.Second).UTC().Format("Mon, 2 Jan 2006 15:04:05 GMT") // a day of one digit
 	if n%6 == 1 {
 		lastModified = ""
 	}
