@@ -16,7 +16,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/backfill"
@@ -278,9 +277,6 @@ func (c *publishCommand) dry(w *command.World, d *dryRun) error {
 
 func (c *publishCommand) name() string { return cmp.Or(c.Name, "feed."+c.Format) }
 
-// now returns the current time, in UTC and whole seconds. Articles with a later time are
-// not published yet.
-func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
 // An input is the content of a source.
 type input struct {
