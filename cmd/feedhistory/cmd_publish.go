@@ -277,7 +277,6 @@ func (c *publishCommand) dry(w *command.World, d *dryRun) error {
 
 func (c *publishCommand) name() string { return cmp.Or(c.Name, "feed."+c.Format) }
 
-
 // An input is the content of a source.
 type input struct {
 	entries []*feedhistory.Entry
