@@ -38,7 +38,7 @@ func (r *documentReader) documentID() string {
 
 // author reads an author of the feed (RFC 4287 §4.2.1).
 func (r *documentReader) author() {
-	p := Person(r.Person())
+	p := personOf(r.Person())
 	if len(r.doc.Authors) < maxExtra && r.head.fits(len(p.Name)+len(p.Email)+len(p.URI), r.Offset()) {
 		r.doc.Authors = append(r.doc.Authors, p)
 	}

@@ -24,8 +24,8 @@ import (
 // content.
 func (e *Entry) identify(format Format) {
 	e.WeakID = true
-	if link, ok := e.Links.Rel(relAlternate); ok {
-		e.ID = link.Href
+	if e.Links.has(relAlternate) {
+		e.ID = e.Links.alternate()
 		return
 	}
 	h := sha256.New()
@@ -92,10 +92,9 @@ func (e *Entry) Post() string {
 	if post == "" || e.Time().IsZero() {
 		return ""
 	}
-	link, _ := e.Links.Rel(relAlternate)
 	h := sha256.New()
 	for _, part := range []string{
-		post, iri.Post(link.Href), e.Time().UTC().Format(time.RFC3339Nano),
+		post, iri.Post(e.Links.alternate()), e.Time().UTC().Format(time.RFC3339Nano),
 		e.Title().Body, e.Summary().Body, e.Content().Body,
 	} {
 		_, _ = io.WriteString(h, strconv.Itoa(len(part))+":"+part)
@@ -196,16 +195,7 @@ func (e *Entry) surroundings() xmlscan.Scope {
 	return e.scope.At(e.page, e.raw)
 }
 
-// Element returns the entry's element, for the packages of this module that convert entries.
-// It is the one XML returns, with its inheritance apart. The error says why there is none.
-func (e *Entry) Element() (feedxml.Element, error) {
-	current, err := e.current()
-	if err != nil {
-		return feedxml.Element{}, err
-	}
-	return current.element(), nil
-}
-
+// element returns the entry's element, with its inheritance apart.
 func (e *Entry) element() feedxml.Element {
 	element := feedxml.Element{Raw: e.raw, Scope: e.scope, Format: feedxml.Format(e.format()), Lenient: e.lenient, Odd: e.odd, Signed: e.signed}
 	if e.page != "" {
@@ -213,7 +203,7 @@ func (e *Entry) element() feedxml.Element {
 		element.Scope = &scope
 	}
 	for _, p := range e.authors() {
-		element.Authors = append(element.Authors, feedxml.Person(p))
+		element.Authors = append(element.Authors, feedxml.Person{Name: p.Name, URI: p.URI, Email: p.Email})
 	}
 	return element
 }
@@ -264,13 +254,13 @@ func (e *Entry) authors() []Person {
 		return nil // a channel's managing editor is not the author of its items
 	}
 	size := 0
-	for i, p := range e.Source.Authors {
+	for i, p := range e.Head.Authors {
 		size += len(p.Name) + len(p.Email) + len(p.URI)
 		if size > xmlscan.MaxInheritedExtra || !xmlscan.Affords(len(e.raw), size+100*(i+1)) { // with their markup
-			return e.Source.Authors[:i]
+			return e.Head.Authors[:i]
 		}
 	}
-	return e.Source.Authors
+	return e.Head.Authors
 }
 
 // current returns the entry as its fields say: itself, or an Atom entry if they were set since
@@ -299,7 +289,7 @@ func (e *Entry) current() (*Entry, error) {
 		return nil, err
 	}
 	made.WeakID = e.WeakID
-	made.Source.Updated = feedtime.First(e.Changed(), e.Source.datedTime())
+	made.Head.Updated = feedtime.First(e.Changed(), e.Head.datedTime())
 	return made, nil
 }
 
@@ -441,7 +431,7 @@ func (r *entryReader) child(e *Entry, row *feedxml.Row, s *entryState) {
 		e.signed = e.signed || native && r.Format == feedxml.FormatAtom
 	case feedxml.MeansKeptBy:
 		r.keptBy(e)
-	case feedxml.MeansKept: // a source has its own authors (RFC 4287 §4.2.1)
+	case feedxml.MeansSource: // which has its own authors (RFC 4287 §4.2.1)
 		e.signed = e.signed || row.Form == feedxml.SourceForm && r.Format == feedxml.FormatAtom
 	}
 }
@@ -549,7 +539,7 @@ func (l *entryList) add(sc *xmlscan.Scope) *Entry {
 		l.room = make([]Entry, 0, min(max(4, 2*cap(l.room)), 1024))
 	}
 	l.own, l.lent = l.own[:0], 0
-	l.room = append(l.room, Entry{Source: l.in.head, scope: sc})
+	l.room = append(l.room, Entry{Head: l.in.head, scope: sc})
 	return &l.room[len(l.room)-1]
 }
 
@@ -684,13 +674,13 @@ type elements struct {
 	feedxml.Elements
 	inHead bool // the current link is in the head section
 
-	see func(*Document, feedxml.Event, *feedxml.Elements) // see Document.Observe
+	see observer
 }
 
 // tell tells the observer, if there is one.
 func (r *elements) tell(event feedxml.Event) {
 	if r.see != nil {
-		r.see(r.doc, event, &r.Elements)
+		r.see(len(r.doc.Links), len(r.doc.Entries), event, &r.Elements)
 	}
 }
 

@@ -162,18 +162,23 @@ func (v *Verdict) UnmarshalText(text []byte) error {
 type Document struct {
 	URL          string // the URL it was read from, which its references resolve against; "" if unknown
 	Format       Format
-	Complete     bool      // the head section has fh:complete
-	Archive      bool      // the head section has fh:archive
-	Links        Links     // the head's links, absolute, in document order
-	ID           string    // atom:id as published; "" in other formats
-	Title        string    // as plain characters
-	Subtitle     string    // as plain characters; RSS calls it description
-	Authors      []Person  // the authors of the feed as a whole, and of entries without any; RSS has none, but Feed has its editors
-	Language     string    // the language of the feed as a whole, by RFC 5646; "" if none is given
-	Icon         string    // the absolute URL of the feed's icon; "" if none is given
-	Updated      time.Time // atom:updated or lastBuildDate; zero if none is given
-	Published    time.Time // the channel's pubDate or dcterms:issued; zero if none is given
-	LastModified time.Time // the HTTP response's Last-Modified; zero if none was given
+	Complete     bool       // the head section has fh:complete
+	Archive      bool       // the head section has fh:archive
+	Links        Links      // the head's links, absolute, in document order
+	ID           string     // atom:id as published; "" in other formats
+	Title        string     // as plain characters
+	Subtitle     string     // as plain characters; RSS calls it description
+	Authors      []Person   // the authors of the feed as a whole; in RSS managingEditor and dc:creator, or else itunes:author
+	Contributors []Person   // atom:contributor, dc:contributor
+	Categories   []Category // atom:category, category with its domain in RSS, dc:subject
+	Rights       Text       // atom:rights, RSS's copyright, dc:rights; see Entry.Rights
+	Generator    Generator  // the program that made the document; zero if none is given
+	Language     string     // the language of the feed as a whole, by RFC 5646: xml:lang, language, dc:language; "" if none is given
+	Icon         string     // the absolute URL of the feed's icon, or else of its Logo; "" if none is given
+	Logo         string     // the absolute URL of its larger picture: atom:logo, RSS's image, itunes:image; "" if none is given
+	Updated      time.Time  // atom:updated or lastBuildDate; zero if none is given
+	Published    time.Time  // the channel's pubDate or dcterms:issued; zero if none is given
+	LastModified time.Time  // the HTTP response's Last-Modified; zero if none was given
 	Entries      []*Entry
 	Deleted      []Tombstone
 	Notes        []Note      // the leniencies used in reading it; the first hundred
@@ -196,7 +201,7 @@ type Document struct {
 
 // Text returns the document decoded to UTF-8, with the entities it declares itself
 // expanded; the places in its Notes refer to this text. Its XML declaration names no
-// other charset. It is "" for the heads of Entry.Source and History.Head.
+// other charset. It is "" for the heads of Entry.Head and History.Head.
 func (d *Document) Text() string { return d.text }
 
 // Kind returns the kind of feed the document declares. See Combines.
@@ -228,22 +233,16 @@ func (d *Document) Combines() (kinds []Kind) {
 	return kinds
 }
 
-// A Person is an author (RFC 4287 §3.2).
-type Person struct {
-	Name  string `json:"name"`
-	URI   string `json:"uri,omitempty"`
-	Email string `json:"email,omitempty"`
-}
-
 // An Entry is one entry of a feed (an item, in RSS and JSON Feed). You may set its
-// fields: XML, Digest and every writer then say the same.
+// fields: XML, Digest and every writer then say the same. The methods read the rest when they are
+// called, from the entry as published: keep what you need often.
 type Entry struct {
 	ID        string    // atom:id, guid, rdf:about or id, character for character
 	WeakID    bool      // it has none of these: ID is its link, or a digest of the entry; false if you set an ID of your own
 	Updated   time.Time // when it last changed (5005#22); zero if none is given
 	Published time.Time // zero if none is given
-	Links     Links     // absolute; the Rel of an enclosure of RSS or an attachment of a JSON Feed is "enclosure"
-	Source    *Document // the head of its document, without Entries and Deleted
+	Links     Links     // absolute; Rel("alternate") is its page; the Rel of an enclosure of RSS or an attachment of a JSON Feed is "enclosure"
+	Head      *Document // the head of the document it was read in, without Entries and Deleted; see Source
 	KeptBy    string    // the feed reader whose copy this is; "" for a copy of the publisher's own. See compose.KeptBy
 
 	raw   string         // the element or JSON object, as published
@@ -289,7 +288,7 @@ func (e *Entry) isAltered() bool {
 // asRead records that raw says the fields.
 func (e *Entry) asRead() { e.id, e.read = e.ID, e.fields() }
 
-// fields returns a digest of the exported fields, apart from ID and Source.
+// fields returns a digest of the exported fields, apart from ID and Head.
 func (e *Entry) fields() uint64 {
 	var d fieldDigest
 	d.time(e.Updated)
@@ -369,10 +368,10 @@ func (e *Entry) Summary() Text { return e.text(1, false) }
 func (e *Entry) Content() Text { return e.text(2, false) }
 
 func (e *Entry) format() Format {
-	if e.Source == nil {
+	if e.Head == nil {
 		return ""
 	}
-	return e.Source.Format
+	return e.Head.Format
 }
 
 // text reads one of the three texts from the entry as published. A literal title of RSS

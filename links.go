@@ -44,15 +44,33 @@ type Links []Link
 
 // Rel returns the first link with the given relation. Of several links to other
 // documents of the history, it prefers those with the type of a feed, or without a
-// type; links to web pages come last.
+// type; links to web pages come last. Of several links "alternate", it prefers the first to a
+// page for people: an address of http or https, with the type of a web page or without a type.
 func (l Links) Rel(rel string) (first Link, ok bool) {
 	for i := range l { // a Link is large
-		if l[i].Rel == rel && (!ok || isHistory(rel) && l[i].distance() < first.distance()) {
+		if l[i].Rel == rel && (!ok || isHistory(rel) && l[i].distance() < first.distance() || rel == relAlternate && !first.isPage() && l[i].isPage()) {
 			first, ok = l[i], true
 		}
 	}
 	return first, ok
 }
+
+// alternate returns the URL of the first link "alternate", whatever it leads to: the ID of an entry
+// without one must not depend on the order of preference.
+func (l Links) alternate() string {
+	for i := range l {
+		if l[i].Rel == relAlternate {
+			return l[i].Href
+		}
+	}
+	return ""
+}
+
+// isPage reports whether a link may lead to a page for people.
+func (l *Link) isPage() bool { return iri.IsHTTP(l.Href) && (trim(l.Type) == "" || l.isTypedPage()) }
+
+// isTypedPage reports whether a link has the type of a web page.
+func (l *Link) isTypedPage() bool { return l.Type != "" && l.distance() == 2 }
 
 // mostTargets is the maximum number of links of one relation to try.
 const mostTargets = 4

@@ -359,8 +359,15 @@ func (r *documentReader) headElement(row *feedxml.Row) (known bool) {
 	case feedxml.MeansAuthor:
 		if row.Form == feedxml.PersonForm {
 			r.author()
+			return isAtom
 		}
-		return isAtom
+		if !isAtom {
+			r.channelAuthor(row)
+		}
+		return false
+	case feedxml.MeansContributor, feedxml.MeansCategory, feedxml.MeansRights, feedxml.MeansGenerator:
+		r.description(row)
+		return false
 	case feedxml.MeansUpdated: // 5005#22
 		if !r.head.better(row) {
 			return false
@@ -379,7 +386,7 @@ func (r *documentReader) headElement(row *feedxml.Row) (known bool) {
 			doc.Language = r.LanguageText()
 		}
 		return false
-	case feedxml.MeansIcon:
+	case feedxml.MeansIcon, feedxml.MeansLogo:
 		r.icon(row)
 		return false
 	case feedxml.MeansLink:
@@ -411,6 +418,9 @@ type headReader struct {
 	in    *reading
 	ranks headRanks
 	bytes int // the bytes kept of the head section
+
+	fields  int      // the bytes of the fields that elements kept fill in
+	podcast []Person // the authors of itunes:author, who count if there are no others
 }
 
 // headRanks are the ranks of the elements read so far, by their meanings: a better one
@@ -437,6 +447,13 @@ func (h *headReader) fits(n, offset int) bool {
 	}
 	h.bytes += n
 	return true
+}
+
+// holds reports whether the fields have room for n more bytes, of an element that also counts
+// itself.
+func (h *headReader) holds(n int) bool {
+	h.fields += n
+	return h.fields <= maxHead
 }
 
 // shorten returns a text of the head section, or "" if there is no room for it.
@@ -516,22 +533,54 @@ func (r *documentReader) keep(row *feedxml.Row, known bool) {
 	}
 }
 
-// icon reads the URL of the feed's icon: the current element's text, an attribute, or the
-// text of a child.
+// icon reads the URL of the feed's icon, or of its logo: the current element's text, an attribute,
+// or the text of a child.
 func (r *documentReader) icon(row *feedxml.Row) {
 	rank := row.Rank(r.Format)
+	set := func(url string) {
+		r.head.setIcon(url, rank)
+		if row.Feed == feedxml.MeansLogo && url != "" && rank > r.head.ranks[row.Feed] {
+			r.doc.Logo, r.head.ranks[row.Feed] = url, rank
+		}
+	}
 	switch row.Form {
 	case feedxml.HrefForm:
 		href, _ := r.Attr("", "href")
-		r.head.setIcon(r.Reference(trim(href), r.Offset()), rank)
+		set(r.Reference(trim(href), r.Offset()))
 	case feedxml.ImageForm:
 		for depth := r.Depth(); r.Child(depth); {
-			if r.Row().Name == "url" {
-				r.head.setIcon(r.TextReference(), rank)
+			if r.Local() == "url" {
+				set(r.TextReference())
 			}
 		}
 	default:
-		r.head.setIcon(r.TextReference(), rank)
+		set(r.TextReference())
+	}
+}
+
+// description reads the current element of the head section, which describes the feed.
+func (r *documentReader) description(row *feedxml.Row) {
+	doc := r.doc
+	switch row.Feed {
+	case feedxml.MeansContributor:
+		if p := r.AnyPerson(row); len(doc.Contributors) < maxExtra && r.head.holds(len(p.Name)+len(p.Email)+len(p.URI)) {
+			doc.Contributors = append(doc.Contributors, personOf(p))
+		}
+	case feedxml.MeansCategory:
+		c := Category(r.Elements.Category(row))
+		if c.Term != "" && len(doc.Categories) < maxExtra && !slices.Contains(doc.Categories, c) && r.head.holds(len(c.Term)+len(c.Scheme)+len(c.Label)) {
+			doc.Categories = append(doc.Categories, c)
+		}
+	case feedxml.MeansRights:
+		if r.head.better(row) {
+			if t := r.Rights(row); r.head.holds(len(t.Body) + len(t.Base)) {
+				doc.Rights = Text(t)
+			}
+		}
+	case feedxml.MeansGenerator:
+		if g := r.Elements.Generator(row); doc.Generator == (Generator{}) && r.head.holds(len(g.Name)+len(g.URI)+len(g.Version)) {
+			doc.Generator = Generator(g)
+		}
 	}
 }
 
@@ -557,26 +606,6 @@ func (r *documentReader) flag() {
 		if incremental == "false" { // draft 04 §2: this document has all entries
 			r.doc.Complete = true
 		}
-	}
-}
-
-// Observe reads the text again for an observer. Only packages of this module can use it. It
-// calls see where a head section, an entry, or RSS's root begins, at each other child of
-// these before it is read, and where a head section or an entry ends. The document has the
-// part read so far. The error is the scanner's.
-func (d *Document) Observe(see func(so *Document, event feedxml.Event, r *feedxml.Elements)) error {
-	r := Parser{}.newDocumentReader(d.text, d.URL)
-	r.Cursor, r.see = xmlscan.Open(d.text, xmlscan.Limits{}), see
-	r.Around(d.URL)
-	r.document()
-	return r.Err()
-}
-
-// Elements returns the head section as read, for the packages of this module that convert
-// documents.
-func (d *Document) Elements() feedxml.Head {
-	return feedxml.Head{
-		Known: d.known, Others: d.extra, Scope: d.scope, Base: d.URL, Format: feedxml.Format(d.Format), Version: d.version,
 	}
 }
 

@@ -3,6 +3,7 @@ package feedhistory
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,6 +33,9 @@ func (r *documentReader) rss() {
 			depth := r.Depth()
 			r.head.ranks = headRanks{}
 			r.children(depth, "item")
+			if len(r.doc.Authors) == 0 {
+				r.doc.Authors = r.head.podcast
+			}
 		case "item":
 			r.entry(odd)
 		case "items":
@@ -74,6 +78,20 @@ func (r *entryReader) ownPage(e *Entry) string {
 		return ""
 	}
 	return page.Href
+}
+
+// channelAuthor reads an author of a channel that is no person construct: its managingEditor,
+// dc:creator, or itunes:author, who counts if there is no other.
+func (r *documentReader) channelAuthor(row *feedxml.Row) {
+	p := personOf(r.AnyPerson(row))
+	name := cmp.Or(p.Name, p.Email)
+	switch {
+	case name == "" || !r.head.holds(len(p.Name)+len(p.Email)):
+	case row.Space == feedxml.ITunes:
+		r.head.podcast = []Person{p}
+	case len(r.doc.Authors) < maxExtra && !slices.ContainsFunc(r.doc.Authors, func(other Person) bool { return cmp.Or(other.Name, other.Email) == name }):
+		r.doc.Authors = append(r.doc.Authors, p)
+	}
 }
 
 // A scheduleReader collects the head section's elements about polling.

@@ -36,6 +36,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/settings"
 )
@@ -889,7 +890,8 @@ var openSearch = []string{"http://a9.com/-/spec/opensearch/1.1/", "http://a9.com
 
 // readHead reads the head section of a document.
 func readHead(doc *feedhistory.Document) (h head) {
-	elements := doc.Elements()
+	h.generator = strings.TrimSpace(doc.Generator.Name + " " + doc.Generator.URI)
+	elements := door.Root.Head(doc)
 	if elements.Scope == nil {
 		return h
 	}
@@ -898,11 +900,7 @@ func readHead(doc *feedhistory.Document) (h head) {
 	}
 	r := elements.Read()
 	for depth := r.Depth(); r.Child(depth); {
-		switch local := r.Local(); {
-		case local == "generator":
-			uri, _ := r.Attr("", "uri")
-			h.generator = strings.TrimSpace(r.PlainText() + " " + uri)
-		case local == "totalResults" && slices.Contains(openSearch, r.Cursor.Space()):
+		if r.Local() == "totalResults" && slices.Contains(openSearch, r.Cursor.Space()) {
 			h.total, _ = strconv.Atoi(r.PlainText())
 		}
 	}

@@ -41,7 +41,7 @@ func (s *source) listed(ctx context.Context, address string) (*feedhistory.Docum
 	doc := head
 	for _, post := range posts {
 		if e, err := s.draft(post, url).Entry(); err == nil {
-			e.Source = &head
+			e.Head = &head
 			doc.Entries = append(doc.Entries, e)
 		}
 	}

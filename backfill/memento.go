@@ -369,7 +369,7 @@ func (a *archive) snapshot(s snapshot) (*feedhistory.Document, error) {
 	}
 	doc.Response = feedhistory.Response{Requested: s.URL, Received: time.Now()}
 	if len(doc.Entries) > 0 {
-		doc.Entries[0].Source.Response = doc.Response // shared by all entries
+		doc.Entries[0].Head.Response = doc.Response // shared by all entries
 	}
 	return doc, nil
 }

@@ -163,7 +163,7 @@ func TestMemento(t *testing.T) {
 			require.Equal(t, feedhistory.Plain, r.History.Kind)
 			for _, e := range r.History.Entries {
 				require.NotContains(t, e.Links[0].Href, "/web/")
-				require.Equal(t, feedhistory.Plain, e.Source.Kind(), "the archive's links are not the feed's")
+				require.Equal(t, feedhistory.Plain, e.Head.Kind(), "the archive's links are not the feed's")
 				require.NotContains(t, e.Summary().Body, "/web/")
 				require.Contains(t, e.Summary().Body, `href="http://example.org/post/`)
 			}
@@ -190,8 +190,8 @@ func TestMementoEditedAndWithdrawn(t *testing.T) {
 	}
 	require.Len(t, found, 30)
 	require.Equal(t, "post 28, edited", found[a.guid(post{id: 28})].Title().Plain(), "the live copy is the latest")
-	require.Empty(t, found[a.guid(post{id: 28})].Source.Response.Requested)
-	gone := found[a.guid(post{id: 27})].Source
+	require.Empty(t, found[a.guid(post{id: 28})].Head.Response.Requested)
+	gone := found[a.guid(post{id: 27})].Head
 	require.Equal(t, a.captures[29].at, gone.LastModified.UTC())
 	require.Contains(t, gone.Response.Requested, "/web/"+a.captures[29].at.Format("20060102150405")+"/http://example.org/")
 }

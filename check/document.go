@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/iri"
@@ -597,14 +598,14 @@ const atom03 = "0.3"
 
 // newOutline reads a document's text again, up to the first damage.
 func newOutline(doc *feedhistory.Document) *outline {
-	o := &outline{head: noPlace, invalidDates: map[int]bool{}, version: doc.Elements().Version}
+	o := &outline{head: noPlace, invalidDates: map[int]bool{}, version: door.Root.Head(doc).Version}
 	if doc.Format == feedhistory.JSONFeed {
 		o.jsonItems(doc)
 		return o
 	}
 	s := outliner{outline: o, text: doc.Text(), isRSS: doc.Format == feedhistory.RSS}
 	s.isFlagged = historyNamespace.MatchString(s.text)
-	o.isWhole = doc.Observe(s.see) == nil
+	o.isWhole = door.Root.Observe(doc, s.see) == nil
 	s.readPending(len(s.text))
 	return o
 }
@@ -665,9 +666,9 @@ type outliner struct {
 }
 
 // see follows the reading of the document.
-func (s *outliner) see(doc *feedhistory.Document, event feedxml.Event, r *feedxml.Elements) {
+func (s *outliner) see(links, entries int, event feedxml.Event, r *feedxml.Elements) {
 	s.readPending(r.Offset())
-	for len(s.links) < len(doc.Links) {
+	for len(s.links) < links {
 		s.links = append(s.links, s.at)
 	}
 	if event == feedxml.Begins {
@@ -690,7 +691,7 @@ func (s *outliner) see(doc *feedhistory.Document, event feedxml.Event, r *feedxm
 			s.Release()
 		}
 		return
-	case p.isEntry && len(s.entries) < len(doc.Entries):
+	case p.isEntry && len(s.entries) < entries:
 		p.end = r.End()
 		s.entries = append(s.entries, p.elementPlace)
 	case !p.isEntry:

@@ -33,10 +33,10 @@ func fromJSON(data []byte) (*Entry, error) {
 }
 
 func formatOf(e *Entry) Format {
-	if e.Source == nil {
+	if e.Head == nil {
 		return ""
 	}
-	return e.Source.Format
+	return e.Head.Format
 }
 
 func has(e *Entry, rel string) bool {

@@ -3,11 +3,12 @@ package compose_test
 import (
 	"bytes"
 	"errors"
-	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 
 	"github.com/stretchr/testify/require"
 

@@ -19,18 +19,11 @@ type Draft struct {
 	Summary, Content   feedhistory.Text
 	Links              feedhistory.Links // such as an alternate and enclosures
 	Authors            []feedhistory.Person
-	Categories         []Category
+	Categories         []feedhistory.Category
 
 	// Extensions are XML elements of other vocabularies, such as iTunes, each with
 	// the declarations of its namespaces.
 	Extensions []string
-}
-
-// A Category is a category of an entry (RFC 4287 §4.2.2).
-type Category struct {
-	Term   string `json:"term"`
-	Scheme string `json:"scheme,omitempty"`
-	Label  string `json:"label,omitempty"`
 }
 
 // Entry returns the entry described by the draft, as Atom; WriteRSS converts it. The
@@ -53,7 +46,7 @@ func (d Draft) Undated() (*feedhistory.Entry, error) {
 		Title: feedxml.Construct(d.Title), Summary: feedxml.Construct(d.Summary), Content: feedxml.Construct(d.Content),
 	}
 	for _, p := range d.Authors {
-		item.Authors = append(item.Authors, feedxml.Person(p))
+		item.Authors = append(item.Authors, personXML(p))
 	}
 	for _, c := range d.Categories {
 		item.Categories = append(item.Categories, feedxml.Category(c))
@@ -85,21 +78,17 @@ func DraftOf(e *feedhistory.Entry) (d Draft) {
 		ID: e.ID, Updated: e.Updated, Published: e.Published, Links: slices.Clone(e.Links),
 		Title: draftable(e.Title()), Summary: draftable(e.Summary()), Content: draftable(e.Content()),
 	}
-	element, err := e.Element()
-	if err != nil {
-		return d
+	for _, p := range e.Authors() {
+		p.Inherited = false
+		d.Authors = append(d.Authors, p)
 	}
-	var item feedxml.Item
-	item.ReadLists(element)
-	for _, p := range item.Authors {
-		d.Authors = append(d.Authors, feedhistory.Person(p))
-	}
-	for _, c := range item.Categories {
-		d.Categories = append(d.Categories, Category(c))
-	}
-	item.ReadExtensions()
-	d.Extensions = item.Extensions
+	d.Categories, d.Extensions = e.Categories(), e.Extensions()
 	return d
+}
+
+// personXML returns a person to be written.
+func personXML(p feedhistory.Person) feedxml.Person {
+	return feedxml.Person{Name: p.Name, URI: p.URI, Email: p.Email}
 }
 
 // KeptBy returns an extension for a Draft: its entry is the copy of a feed

@@ -1,19 +1,17 @@
 package compose
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -28,17 +26,17 @@ import (
 //
 // Other members are ignored.
 type EntryJSON struct {
-	ID         string               `json:"id"`
-	WeakID     bool                 `json:"weak_id,omitempty"`   // the feed gives the entry no id: see Entry
-	Updated    string               `json:"updated,omitempty"`   // RFC 3339, or a date, which means midnight UTC
-	Published  string               `json:"published,omitempty"` // likewise
-	Title      feedhistory.Text     `json:"title,omitzero"`
-	Summary    feedhistory.Text     `json:"summary,omitzero"`
-	Content    feedhistory.Text     `json:"content,omitzero"`
-	Links      feedhistory.Links    `json:"links,omitempty"` // a link without a rel is "alternate"
-	Authors    []feedhistory.Person `json:"authors,omitempty"`
-	Categories []Category           `json:"categories,omitempty"`
-	Extensions []Extension          `json:"extensions,omitempty"`
+	ID         string                 `json:"id"`
+	WeakID     bool                   `json:"weak_id,omitempty"`   // the feed gives the entry no id: see Entry
+	Updated    string                 `json:"updated,omitempty"`   // RFC 3339, or a date, which means midnight UTC
+	Published  string                 `json:"published,omitempty"` // likewise
+	Title      feedhistory.Text       `json:"title,omitzero"`
+	Summary    feedhistory.Text       `json:"summary,omitzero"`
+	Content    feedhistory.Text       `json:"content,omitzero"`
+	Links      feedhistory.Links      `json:"links,omitempty"` // a link without a rel is "alternate"
+	Authors    []feedhistory.Person   `json:"authors,omitempty"`
+	Categories []feedhistory.Category `json:"categories,omitempty"`
+	Extensions []Extension            `json:"extensions,omitempty"`
 }
 
 // NewEntryJSON returns an entry as an EntryJSON. Times are in UTC, with the entry's
@@ -119,15 +117,6 @@ func readTimeJSON(member, value string) (t time.Time, err error) {
 		}
 	}
 	return t, fmt.Errorf("%s is not a time such as 2003-12-13T18:30:02Z: %q", member, value)
-}
-
-// UnmarshalJSON reads an object, or a string, which is the term.
-func (c *Category) UnmarshalJSON(data []byte) error {
-	type plain Category
-	if bytes.HasPrefix(data, []byte(`"`)) {
-		return json.Unmarshal(data, &c.Term)
-	}
-	return json.Unmarshal(data, (*plain)(c))
 }
 
 // An Extension is an element of another vocabulary, such as iTunes or

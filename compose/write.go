@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/iri"
@@ -144,7 +145,7 @@ func (w *Writer) authors(added []*feedhistory.Entry) []feedhistory.Person {
 		if e == nil {
 			continue
 		}
-		if element, err := e.Element(); err == nil && (element.Format != feedxml.FormatAtom || !element.Signed && len(element.Authors) == 0) {
+		if element, err := door.Root.Element(e); err == nil && (element.Format != feedxml.FormatAtom || !element.Signed && len(element.Authors) == 0) {
 			return nominal
 		}
 	}
@@ -180,7 +181,7 @@ func (w *Writer) write(entries []*feedhistory.Entry) {
 // element returns an entry as an element of the document: its own, if that is of the format, or
 // else converted. It has the authors of its feed if the document has others.
 func (w *Writer) element(e *feedhistory.Entry) (feedxml.Element, error) {
-	element, err := e.Element()
+	element, err := door.Root.Element(e)
 	native, convert := feedxml.Atom, w.atomEntry
 	if w.format == feedhistory.RSS {
 		native, convert = "", w.rssItem
@@ -192,7 +193,7 @@ func (w *Writer) element(e *feedhistory.Entry) (feedxml.Element, error) {
 		text := w.b.String()
 		w.b.Reset()
 		return feedxml.Element{Raw: strings.TrimSuffix(text, "\n"), Scope: new(xmlscan.Scope)}, nil
-	case slices.EqualFunc(element.Authors, w.doc.Authors, func(a feedxml.Person, b feedhistory.Person) bool { return feedhistory.Person(a) == b }):
+	case slices.EqualFunc(element.Authors, w.doc.Authors, func(a feedxml.Person, b feedhistory.Person) bool { return a == personXML(b) }):
 		element.Authors = nil
 	}
 	return element, err
@@ -201,7 +202,7 @@ func (w *Writer) element(e *feedhistory.Entry) (feedxml.Element, error) {
 // changed returns when the entry changed or, if it does not say, when its document did.
 // Atom requires a time, so the last resort is the epoch.
 func changed(e *feedhistory.Entry) time.Time {
-	return feedtime.First(e.Changed(), dated(e.Source), epoch)
+	return feedtime.First(e.Changed(), dated(e.Head), epoch)
 }
 
 // epoch replaces an unknown time where a format requires one.
@@ -306,7 +307,7 @@ func (w *Writer) atomHead(d *feedhistory.Document, updated time.Time, hasEntries
 	}
 	w.b.Element("updated", updated.Format(time.RFC3339Nano))
 	for _, p := range authors {
-		w.b.Person("author", feedxml.Person(p))
+		w.b.Person("author", personXML(p))
 	}
 	alternates := map[string]bool{}
 	for _, l := range d.Links {
@@ -317,7 +318,7 @@ func (w *Writer) atomHead(d *feedhistory.Document, updated time.Time, hasEntries
 		}
 		w.b.Link("link", feedxml.Link(l))
 	}
-	if d.Icon != "" && (d.Format != feedhistory.Atom || d.Elements().Scope == nil) { // otherwise headAs writes it as published
+	if d.Icon != "" && (d.Format != feedhistory.Atom || door.Root.Head(d).Scope == nil) { // otherwise headAs writes it as published
 		w.b.Element("icon", iri.Writable(d.Icon))
 	}
 	w.flags(d)
@@ -384,7 +385,7 @@ func (w *Writer) media(name string, t feedhistory.Text) {
 // headAs writes the other elements of the head section: those of the format and extensions as
 // they are, those of another format as extensions.
 func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format) {
-	head := d.Elements()
+	head := door.Root.Head(d)
 	var elements strings.Builder
 	for _, raw := range head.Others {
 		r, scope := feedxml.Again(raw, head.Scope, head.Format), *head.Scope
@@ -425,8 +426,9 @@ func carried(r *feedxml.Elements, element string, format feedhistory.Format) str
 		return feedxml.OutOfRSS2(element)
 	case r.IsAtom():
 		row := r.Row()
-		isKept := slices.Contains([]feedxml.Meaning{feedxml.MeansKept, feedxml.MeansPublished, feedxml.MeansNothing}, row.Feed)
-		if !isKept && (row.Feed != feedxml.MeansIcon || format != feedhistory.RSS && row.RSSRank > 0) {
+		isKept := row.Feed.Travels() || slices.Contains([]feedxml.Meaning{feedxml.MeansCategory, feedxml.MeansPublished, feedxml.MeansNothing}, row.Feed)
+		isIcon := row.Feed == feedxml.MeansIcon || row.Feed == feedxml.MeansLogo
+		if !isKept && (!isIcon || format != feedhistory.RSS && row.RSSRank > 0) {
 			return ""
 		}
 		if space == "" {
@@ -443,7 +445,7 @@ func carried(r *feedxml.Elements, element string, format feedhistory.Format) str
 // hasRSS reports whether the head section has an element of RSS that came through another
 // format.
 func hasRSS(d *feedhistory.Document, name string) bool {
-	return slices.ContainsFunc(d.Elements().Others, func(raw string) bool {
+	return slices.ContainsFunc(door.Root.Head(d).Others, func(raw string) bool {
 		return strings.HasPrefix(raw, "<"+name) && feedxml.OutOfRSS2(raw) != raw
 	})
 }
@@ -461,7 +463,7 @@ func (w *Writer) rssHead(d *feedhistory.Document, updated time.Time) {
 		second := updated.Add(time.Second - 1).Truncate(time.Second) // so no entry is newer (5005#21)
 		w.b.Element("lastBuildDate", second.UTC().Format(http.TimeFormat))
 	}
-	if version := d.Elements().Version; d.Icon != "" && (d.Format == feedhistory.JSONFeed || version == "1.0" || version == "0.9") && !hasRSS(d, "image") { // otherwise headAs writes it as published
+	if version := door.Root.Head(d).Version; d.Icon != "" && (d.Format == feedhistory.JSONFeed || version == "1.0" || version == "0.9") && !hasRSS(d, "image") { // otherwise headAs writes it as published
 		w.b.WriteString("<image>\n")
 		w.b.Element("url", iri.Writable(d.Icon))
 		w.b.Element("title", d.Title)
@@ -475,7 +477,7 @@ func (w *Writer) rssHead(d *feedhistory.Document, updated time.Time) {
 	}
 	if d.Format == feedhistory.Atom && !slices.Equal(d.Authors, []feedhistory.Person{nominalAuthor(d)}) {
 		for _, p := range d.Authors {
-			w.b.Person(feedxml.AtomAuthor, feedxml.Person(p))
+			w.b.Person(feedxml.AtomAuthor, personXML(p))
 		}
 	}
 	if d.Format == feedhistory.Atom && d.ID != "" {

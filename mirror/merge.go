@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
@@ -359,7 +360,7 @@ func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (othe
 func (mg *merger) resigned(entries []*feedhistory.Entry, records map[string]*Record) (map[string]*Content, error) {
 	shown, after := map[string]*Content{}, int64(math.MaxInt64)
 	for _, e := range entries {
-		element, err := e.Element()
+		element, err := door.Root.Element(e)
 		if r := records[e.ID]; err == nil && iri.Unsigned(element.Raw) != element.Raw && r.Copy.Digest == e.Digest() {
 			c := contentOf(e)
 			shown[e.ID], after = &c, min(after, r.LastCommit-1)

@@ -370,8 +370,8 @@ func contentOf(e *feedhistory.Entry) Content {
 		Data: string(e.XML()), WeakID: e.WeakID, Title: e.Title().Plain(),
 		Updated: e.Updated, Published: e.Published,
 	}
-	if e.Source != nil {
-		c.Format, c.Base = e.Source.Format, e.Source.URL
+	if e.Head != nil {
+		c.Format, c.Base = e.Head.Format, e.Head.URL
 	}
 	if c.Format == feedhistory.JSONFeed {
 		c.Data = string(e.JSON())

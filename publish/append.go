@@ -289,7 +289,7 @@ func (p *Publisher) earlier(e *feedhistory.Entry) (*feedhistory.Entry, error) {
 func (p *Publisher) repaired(e *feedhistory.Entry) *feedhistory.Entry {
 	unsigned, source := *e, *sourceOf(e)
 	source.Authors = nil // the feed's authors need not be written on the entry
-	unsigned.Source = &source
+	unsigned.Head = &source
 	text := written(&unsigned, p.format(), false)
 	if bytes.Contains(text, e.XML()) { // nearly always
 		return e
@@ -298,8 +298,8 @@ func (p *Publisher) repaired(e *feedhistory.Entry) *feedhistory.Entry {
 	if valid == nil {
 		return e
 	}
-	if e.Source != nil {
-		valid.Source.Authors = e.Source.Authors
+	if e.Head != nil {
+		valid.Head.Authors = e.Head.Authors
 	}
 	return valid
 }
@@ -331,7 +331,7 @@ func unsign(doc *feedhistory.Document) {
 		return
 	}
 	for _, e := range doc.Entries {
-		e.Source.Authors = nil
+		e.Head.Authors = nil
 	}
 }
 
@@ -348,18 +348,18 @@ func (p *Publisher) identified(e *feedhistory.Entry) *feedhistory.Entry {
 	if there == nil {
 		return nil
 	}
-	if there.Updated.IsZero() && e.Source != nil {
-		there.Source.Updated = e.Source.Updated
+	if there.Updated.IsZero() && e.Head != nil {
+		there.Head.Updated = e.Head.Updated
 	}
 	return reread(written(there, p.format(), true), base)
 }
 
 // sourceOf returns the head of an entry's document; a zero one if there is none.
 func sourceOf(e *feedhistory.Entry) *feedhistory.Document {
-	if e.Source == nil {
+	if e.Head == nil {
 		return new(feedhistory.Document)
 	}
-	return e.Source
+	return e.Head
 }
 
 // isNormal reports whether an entry can be written as it is.

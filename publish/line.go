@@ -214,8 +214,8 @@ func NewRawEntry(e *feedhistory.Entry) *RawEntry {
 	}
 	raw := &RawEntry{Digest: e.Digest(), Format: feedhistory.Atom}
 	signed := e.Signed()
-	if signed.Source != nil {
-		raw.Format, raw.Base = signed.Source.Format, signed.Source.URL
+	if signed.Head != nil {
+		raw.Format, raw.Base = signed.Head.Format, signed.Head.URL
 	}
 	if raw.Data = string(signed.XML()); raw.Format == feedhistory.JSONFeed {
 		raw.Data = string(signed.JSON())

@@ -160,7 +160,7 @@ func ShownIn(h *feedhistory.History) (n int) {
 		return 0
 	}
 	for _, e := range h.Entries {
-		if e.Source != nil && h.Head != nil && e.Source.URL == h.Head.URL {
+		if e.Head != nil && h.Head != nil && e.Head.URL == h.Head.URL {
 			n++
 		}
 	}

@@ -249,57 +249,44 @@ func (d *decoder) markup(says string) string {
 	return says
 }
 
-// atomFeed returns the head section of an Atom feed in gofeed's form: the children of the
-// current element. Title and subtitle are the document's.
-func atomFeed(r *feedxml.Elements, title, subtitle string) *gofeed.Feed {
-	feed := &gofeed.Feed{FeedType: "atom", Title: title, Description: subtitle}
+// atomFeed returns the head section of an Atom feed in gofeed's form. The current element has the
+// children that the document's fields do not say in the same way: titles with markup, the time as
+// text, and extensions.
+func atomFeed(r *feedxml.Elements, d *feedhistory.Document) *gofeed.Feed {
+	feed := &gofeed.Feed{FeedType: "atom", Title: d.Title, Description: d.Subtitle, Copyright: absolute(d.Rights), Generator: generator(d.Generator)}
 	head, depth := decoder{r: r}, r.Depth()
-	icon, logo := "", ""
 	for head.child(depth) {
-		row, base := r.Row(), r.Base()
+		row := r.Row()
 		if row.Space != feedxml.Atom && !r.IsAtom() {
 			head.extension(&feed.Extensions)
 			continue
 		}
 		switch row.Name {
 		case "title":
-			feed.Title = head.markup(title)
+			feed.Title = head.markup(d.Title)
 		case "subtitle", "tagline":
-			feed.Description = head.markup(subtitle)
+			feed.Description = head.markup(d.Subtitle)
 		case "updated", "modified":
 			feed.Updated = r.PlainText()
-		case "rights", "copyright":
-			feed.Copyright = head.text()
 		case "category":
 			feed.Categories = append(feed.Categories, head.category())
-		case "generator":
-			feed.Generator = head.generator()
-		case "icon":
-			icon = iri.Resolve(base, r.PlainText())
-		case "logo":
-			logo = iri.Resolve(base, r.PlainText())
 		}
 	}
-	if image := cmp.Or(logo, icon); image != "" {
+	if image := cmp.Or(d.Logo, d.Icon); image != "" {
 		feed.Image = &gofeed.Image{URL: image}
 	}
 	return feed
 }
 
-// generator reads the generator of an Atom feed: its name, version and URI.
-func (d *decoder) generator() string {
-	r := d.r
-	version, _ := r.Attr("", "version")
-	if version != "" {
-		version = " v" + version
+// generator returns the generator of an Atom feed as gofeed does: its name, version and URI.
+func generator(g feedhistory.Generator) string {
+	if g.Version != "" {
+		g.Version = " v" + g.Version
 	}
-	uri, _ := r.Attr("", "uri")
-	url, _ := r.Attr("", "url") // in Atom 0.3
-	base := r.Base()
-	if uri = cmp.Or(uri, url); uri != "" {
-		uri = " " + iri.Resolve(base, uri)
+	if g.URI != "" {
+		g.URI = " " + g.URI
 	}
-	return strings.TrimSpace(r.PlainText() + version + uri)
+	return strings.TrimSpace(g.Name + g.Version + g.URI)
 }
 
 // rssFeed returns the head section of an RSS feed likewise. Gofeed chooses which of its

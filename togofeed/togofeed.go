@@ -11,6 +11,7 @@ import (
 	"github.com/mmcdole/gofeed"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/jsonfeed"
@@ -33,10 +34,10 @@ func Document(d *feedhistory.Document) *gofeed.Feed {
 
 func feed(d *feedhistory.Document, entries []*feedhistory.Entry) *gofeed.Feed {
 	var feed *gofeed.Feed
-	head := d.Elements()
+	head := door.Root.Head(d)
 	switch d.Format {
 	case feedhistory.Atom:
-		feed = atomFeed(head.Read(), d.Title, d.Subtitle)
+		feed = atomFeed(head.Read(), d)
 	case feedhistory.RSS:
 		feed = rssFeed(head.Read(), d.Title, d.Subtitle)
 	default:
@@ -111,7 +112,7 @@ func Item(e *feedhistory.Entry) (*gofeed.Item, error) {
 	if e == nil {
 		e = new(feedhistory.Entry)
 	}
-	element, err := e.Element()
+	element, err := door.Root.Element(e)
 	switch {
 	case err != nil:
 		return finish(&gofeed.Item{}, e, element), nil // it has nothing else
@@ -149,7 +150,7 @@ func finish(item *gofeed.Item, e *feedhistory.Entry, element feedxml.Element) *g
 	}
 	if len(item.Authors) == 0 {
 		for _, p := range element.Authors {
-			item.Authors = append(item.Authors, person(feedhistory.Person(p)))
+			item.Authors = append(item.Authors, &gofeed.Person{Name: p.Name, Email: p.Email, URL: p.URI})
 		}
 	}
 	if element.Format == feedxml.FormatAtom && len(item.Authors) > 0 {
@@ -185,7 +186,7 @@ func jsonItem(e *feedhistory.Entry, element feedxml.Element) *gofeed.Item {
 		Published: from.Published, PublishedParsed: given(new(e.Published)),
 		Updated: from.Modified, UpdatedParsed: given(new(e.Updated)),
 	}
-	if image := cmp.Or(from.Image, from.BannerImage); image != "" {
+	if image := cmp.Or(from.Image, from.BannerImage); image != "" { // not an attachment
 		item.Image = &gofeed.Image{URL: iri.Resolve(element.Scope.Base, image)}
 	}
 	if from.Author != (jsonfeed.Author{}) {
@@ -211,4 +212,7 @@ func jsonAuthor(a jsonfeed.Author) *gofeed.Person {
 }
 
 // personOf reads "jane@example.org (Jane Doe)" and its variants.
-func personOf(text string) *gofeed.Person { return person(feedhistory.Person(feedxml.PersonOf(text))) }
+func personOf(text string) *gofeed.Person {
+	p := feedxml.PersonOf(text)
+	return &gofeed.Person{Name: p.Name, Email: p.Email, URL: p.URI}
+}

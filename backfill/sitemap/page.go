@@ -367,7 +367,7 @@ func (w *walk) document(p *page, id, address string) (*feedhistory.Document, err
 	}
 	head := feedhistory.Document{URL: p.url, Format: feedhistory.Atom, Response: feedhistory.Response{Requested: p.url, Received: time.Now()}}
 	doc := head
-	e.Source, doc.Entries = &head, []*feedhistory.Entry{e}
+	e.Head, doc.Entries = &head, []*feedhistory.Entry{e}
 	return &doc, nil
 }
 

@@ -209,7 +209,7 @@ func TestSitemap(t *testing.T) {
 		require.Contains(t, e.Content().HTML(), "This is a paragraph of post 3")
 		require.NotContains(t, e.Content().HTML(), "home")
 		require.Contains(t, string(e.XML()), "<name>Ann</name>")
-		require.Equal(t, b.link(3), e.Source.Response.Requested)
+		require.Equal(t, b.link(3), e.Head.Response.Requested)
 	}
 }
 

@@ -474,7 +474,7 @@ func printHistory(w io.Writer, r *backfill.Recovery, format string, private bool
 		return terminal.WriteJSON(w, show.NewHistory(r))
 	case "atom":
 		doc := command.DocumentOf(r)
-		if slices.ContainsFunc(doc.Entries, isUndated) || len(doc.Entries) == 0 && isUndated(&feedhistory.Entry{Source: doc}) {
+		if slices.ContainsFunc(doc.Entries, isUndated) || len(doc.Entries) == 0 && isUndated(&feedhistory.Entry{Head: doc}) {
 			return errUndated
 		}
 		return compose.WriteAtom(w, doc)
@@ -500,7 +500,7 @@ var errUndated = errors.New("the feed cannot be written as Atom, which requires 
 
 // isUndated reports whether neither an entry nor its document has a time.
 func isUndated(e *feedhistory.Entry) bool {
-	s := e.Source
+	s := e.Head
 	return e.Changed().IsZero() && (s == nil || s.Updated.IsZero() && s.Published.IsZero() && s.LastModified.IsZero())
 }
 

@@ -62,6 +62,6 @@ func aggregate(ctx context.Context, w io.Writer, client *feedhistory.Client, url
 	slices.SortStableFunc(entries, func(a, b *feedhistory.Entry) int { return b.Time().Compare(a.Time()) })
 	fmt.Fprintln(w)
 	for _, e := range entries {
-		fmt.Fprintf(w, "%s  %-18s %s\n", e.Time().Format(time.DateOnly), cmp.Or(e.Source.Title, "—"), e.Title().Plain())
+		fmt.Fprintf(w, "%s  %-18s %s\n", e.Time().Format(time.DateOnly), cmp.Or(e.Head.Title, "—"), e.Title().Plain())
 	}
 }

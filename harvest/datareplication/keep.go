@@ -237,7 +237,7 @@ func (k *keeper) apply(key string, at time.Time, e *Entity) (err error) {
 	draft := compose.Draft{ID: key, Updated: at, Title: feedhistory.Text{Body: key}}
 	switch {
 	case k.Key == nil:
-		draft.Categories = []compose.Category{{Term: string(e.Operation)}}
+		draft.Categories = []feedhistory.Category{{Term: string(e.Operation)}}
 	case e.Operation == Delete:
 		k.doc.Deleted = append(k.doc.Deleted, feedhistory.Tombstone{Ref: key, When: at})
 		return nil
@@ -255,7 +255,7 @@ func (k *keeper) apply(key string, at time.Time, e *Entity) (err error) {
 	if err != nil {
 		return err
 	}
-	entry.Source = k.doc
+	entry.Head = k.doc
 	k.doc.Entries = append(k.doc.Entries, entry)
 	return nil
 }

@@ -69,6 +69,21 @@ func (h *Head) Read() *Elements {
 	return Fragment("<head>"+strings.Join(h.Known, "")+strings.Join(h.Others, "")+"</head>", sc, h.Format)
 }
 
+// Extensions returns the other elements, each with the declarations it needs.
+func (h *Head) Extensions() (all []string) {
+	for _, raw := range h.Others {
+		if h.Format == FormatRSS {
+			r := Again(raw, h.Scope, h.Format)
+			bare := r.Cursor.Space() == ""
+			if r.Release(); bare {
+				raw = Into(RSS2, raw)
+			}
+		}
+		all = append(all, h.Scope.Alone(raw, h.Format == FormatRSS))
+	}
+	return all
+}
+
 // MaxURL is the default of Elements.MaxURL.
 const MaxURL = 8 << 10
 

@@ -1,7 +1,6 @@
 package feedxml
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -22,9 +21,8 @@ type Item struct {
 	ID                      string
 	Updated, Published      time.Time
 	Title, Summary, Content Construct
-	Authors                 []Person
-	Categories              []Category
 	Links                   []Link
+	Parts                            // the authors and categories; the others travel in the Extensions
 	Extensions              []string // elements of other vocabularies, each with its declarations
 
 	kept    []string       // the elements that travel as published
@@ -75,18 +73,7 @@ func (i *Item) ReadLists(e Element) {
 
 func (i *Item) readJSON(e Element) {
 	item := jsonfeed.ReadItem(e.Raw)
-	authors := item.Authors
-	if authors == nil && item.Author != (jsonfeed.Author{}) {
-		authors = []jsonfeed.Author{item.Author}
-	}
-	for _, a := range authors {
-		p := PersonOf(a.Name)
-		p.URI = a.URL
-		i.Authors = append(i.Authors, p)
-	}
-	for _, tag := range item.Tags {
-		i.addCategory(Category{Term: tag})
-	}
+	(&partReader{Parts: &i.Parts}).jsonLists(item)
 	if others := jsonfeed.Others(e.Raw, func(name string) bool {
 		return IsExpressed(name, true) || name == "content_text" && !item.Places.IsHTML
 	}); others != "" {
@@ -109,10 +96,10 @@ func (i *Item) readXML(e Element) {
 	}
 	r := Fragment(raw, e.Scope, e.Format)
 	i.scope, i.rss, i.length = r.NewScope(), e.Format == FormatRSS, len(raw)
-	var others []Person // the authors in other vocabularies
+	lists := partReader{Parts: &i.Parts}
 	for depth := r.Depth(); r.Child(depth); {
 		start, row, own := r.Offset(), r.Row(), r.IsOwn()
-		if i.readElement(r, row, &others) || row.Flags&NotKept != 0 || own && row.Entry != MeansKept {
+		if lists.element(r, row); row.Flags&NotKept != 0 || own && !row.Entry.Travels() {
 			continue
 		}
 		bare := own && r.Cursor.Space() == ""
@@ -130,9 +117,7 @@ func (i *Item) readXML(e Element) {
 			i.foreign = append(i.foreign, element)
 		}
 	}
-	for _, p := range others {
-		i.addAuthor(p)
-	}
+	lists.end()
 }
 
 // ReadExtensions sets the Extensions after ReadLists.
@@ -200,45 +185,6 @@ func (i *Item) Foreign() (attrs, elements string) {
 		b.WriteString(element + "\n")
 	}
 	return i.scope.Attrs(shared, markup.MayBeRelative(all)), b.String()
-}
-
-// readElement reads the current element of an entry, if it is an author or a category.
-func (i *Item) readElement(r *Elements, row *Row, others *[]Person) bool {
-	attr := func(name string) string { value, _ := r.Attr("", name); return value }
-	switch {
-	case row.Entry == MeansAuthor && row.Form == ContactForm:
-		i.addAuthor(PersonOf(r.PlainText()))
-	case row.Entry == MeansAuthor && row.Form != PersonForm:
-		*others = append(*others, PersonOf(r.PlainText()))
-	case row.Entry == MeansAuthor && r.Format == FormatAtom:
-		i.Authors = append(i.Authors, r.Person())
-	case row.Entry == MeansAuthor:
-		*others = append(*others, r.Person())
-	case row.Entry == MeansCategory && row.Space == Atom:
-		i.addCategory(Category{Term: cmp.Or(attr("term"), attr("label")), Scheme: attr("scheme"), Label: attr("label")})
-	case row.Entry == MeansCategory && row.Space == DC:
-		i.addCategory(Category{Term: r.PlainText()})
-	case row.Entry == MeansCategory:
-		i.addCategory(Category{Scheme: attr("domain"), Term: r.PlainText()})
-	default:
-		return false
-	}
-	return true
-}
-
-// addAuthor adds an author, unless there is one with this name.
-func (i *Item) addAuthor(p Person) {
-	name := cmp.Or(p.Name, p.Email, p.URI)
-	if name != "" && !slices.ContainsFunc(i.Authors, func(a Person) bool { return cmp.Or(a.Name, a.Email, a.URI) == name }) {
-		i.Authors = append(i.Authors, p)
-	}
-}
-
-// addCategory adds a category, unless it is empty, or already there, perhaps with a label.
-func (i *Item) addCategory(c Category) {
-	if c.Term != "" && !slices.ContainsFunc(i.Categories, func(k Category) bool { return k == c || c.Label == "" && k.Term == c.Term && k.Scheme == c.Scheme }) {
-		i.Categories = append(i.Categories, c)
-	}
 }
 
 // Atom returns the item as an Atom entry, perhaps without an update time. The same item

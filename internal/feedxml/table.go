@@ -30,9 +30,28 @@ const (
 	MeansDeleted
 	MeansCoverage
 	MeansKeptBy
-	MeansGroup // of media with texts
-	Meanings   // their number
+	MeansGroup // of media with texts and files
+	MeansContributor
+	MeansRights
+	MeansGenerator
+	MeansLogo // and icon
+	MeansSource
+	MeansComments
+	MeansImage
+	MeansFile // that no link has
+	MeansDuration
+	Meanings // their number
 )
+
+// Travels reports whether elements with the meaning are written into another format as
+// published, because each format has its own way to say it, or none.
+func (m Meaning) Travels() bool {
+	switch m {
+	case MeansKept, MeansContributor, MeansRights, MeansGenerator, MeansSource, MeansComments:
+		return true
+	}
+	return false
+}
 
 // A Form is the form of an element's content: by it the element is read and mended.
 type Form uint8
@@ -122,19 +141,19 @@ var table = []Row{
 	{Atom, "summary", "RFC 4287 §4.2.13", MeansNothing, MeansSummary, 9, 2, TextForm, AnyCase | Once, " type ", " / summary"},
 	{Atom, "content", "RFC 4287 §4.1.3", MeansNothing, MeansContent, 9, 2, TextForm, AnyCase | Once, " type src ", " / content_html content_text+"},
 	{Atom, "author", "RFC 4287 §4.2.1", MeansAuthor, MeansAuthor, 9, 1, PersonForm, AnyCase, "", "authors+ author+ / authors+ author+"},
-	{Atom, "contributor", "RFC 4287 §4.2.3", MeansKept, MeansKept, 9, 1, PersonForm, AnyCase, "", ""},
-	{Atom, "category", "RFC 4287 §4.2.2", MeansKept, MeansCategory, 9, 1, CategoryForm, AnyCase, " term scheme label ", " / tags"},
+	{Atom, "contributor", "RFC 4287 §4.2.3", MeansContributor, MeansContributor, 9, 1, PersonForm, AnyCase, "", ""},
+	{Atom, "category", "RFC 4287 §4.2.2", MeansCategory, MeansCategory, 9, 1, CategoryForm, AnyCase, " term scheme label ", " / tags"},
 	{Atom, "link", "RFC 4287 §4.2.7", MeansLink, MeansLink, 9, 9, LinkForm, AnyCase, " rel href type title hreflang length ", "home_page_url feed_url next_url hubs / url external_url attachments+"},
-	{Atom, "rights", "RFC 4287 §4.2.10", MeansKept, MeansKept, 9, 1, TextForm, Once, " type ", ""},
-	{Atom, "source", "RFC 4287 §4.2.11", MeansNothing, MeansKept, 9, 1, SourceForm, AnyCase | Once, "", ""},
-	{Atom, "generator", "RFC 4287 §4.2.4", MeansKept, MeansNothing, 9, 1, GeneratorForm, Once, " uri version ", ""},
+	{Atom, "rights", "RFC 4287 §4.2.10", MeansRights, MeansRights, 9, 1, TextForm, Once, " type ", ""},
+	{Atom, "source", "RFC 4287 §4.2.11", MeansNothing, MeansSource, 9, 1, SourceForm, AnyCase | Once, "", ""},
+	{Atom, "generator", "RFC 4287 §4.2.4", MeansGenerator, MeansNothing, 9, 1, GeneratorForm, Once, " uri version ", ""},
 	{Atom, "icon", "RFC 4287 §4.2.5", MeansIcon, MeansNothing, 2, 6, URLForm, Once, "", "icon favicon+ / "},
-	{Atom, "logo", "RFC 4287 §4.2.8", MeansIcon, MeansNothing, 1, 0, URLForm, Once, "", ""},
+	{Atom, "logo", "RFC 4287 §4.2.8", MeansLogo, MeansNothing, 1, 0, URLForm, Once, "", ""},
 	{Atom, "tagline", "Atom 0.3", MeansSubtitle, MeansNothing, 9, 0, Dropped, AnyCase, "", ""},
 	{Atom, "modified", "Atom 0.3", MeansUpdated, MeansUpdated, 9, 0, Dropped, AnyCase, "", ""},
 	{Atom, "issued", "Atom 0.3", MeansNothing, MeansPublished, 9, 0, Dropped, AnyCase, "", ""},
 	{Atom, "created", "Atom 0.3", MeansNothing, MeansPublished, 1, 0, Dropped, AnyCase, "", ""},
-	{Atom, "copyright", "Atom 0.3", MeansKept, MeansKept, 9, 0, TextForm, NotKept, "", ""},
+	{Atom, "copyright", "Atom 0.3", MeansRights, MeansRights, 9, 0, TextForm, NotKept, "", ""},
 	{Atom, "name", "RFC 4287 §3.2.1", MeansNothing, MeansNothing, 9, 1, Part, AnyCase, "", ""},
 	{Atom, "uri", "RFC 4287 §3.2.2", MeansNothing, MeansNothing, 9, 1, Part, AnyCase, "", ""},
 	{Atom, "url", "Atom 0.3", MeansNothing, MeansNothing, 9, 1, Part, AnyCase, "", ""},
@@ -148,26 +167,32 @@ var table = []Row{
 	{"", "description", "RSS 2.0, channel and item", MeansSubtitle, MeansSummary, 0, 9, TextForm, AnyCase | Once, "", ""},
 	{"", "language", "RSS 2.0, channel", MeansLanguage, MeansNothing, 0, 9, LanguageForm, Once, "", "language+ / language+"},
 	{RSS2, "language", "RSS 2.0, channel", MeansLanguage, MeansNothing, 1, 0, AsPublished, 0, "", ""},
-	{"", "copyright", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, AsPublished, Once, "", ""},
-	{"", "managingEditor", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, ContactForm, Once, "", ""},
+	{RSS2, "copyright", "RSS 2.0, channel", MeansRights, MeansNothing, 1, 0, AsPublished, 0, "", ""},
+	{RSS2, "category", "RSS 2.0, channel", MeansCategory, MeansNothing, 1, 0, AsPublished, 0, "", ""},
+	{RSS2, "generator", "RSS 2.0, channel", MeansGenerator, MeansNothing, 1, 0, AsPublished, 0, "", ""},
+	{RSS2, "image", "RSS 2.0, channel", MeansLogo, MeansNothing, 1, 0, ImageForm, 0, "", ""},
+	{RSS2, "comments", "RSS 2.0, item", MeansNothing, MeansComments, 1, 0, URLForm, 0, "", ""},
+	{RSS2, "source", "RSS 2.0, item", MeansNothing, MeansSource, 1, 0, AsPublished, 0, "", ""},
+	{"", "copyright", "RSS 2.0, channel", MeansRights, MeansNothing, 0, 9, AsPublished, Once, "", ""},
+	{"", "managingEditor", "RSS 2.0, channel", MeansAuthor, MeansNothing, 0, 9, ContactForm, Once, "", ""},
 	{"", "webMaster", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, ContactForm, Once, "", ""},
 	{"", "pubDate", "RSS 2.0, channel and item", MeansPublished, MeansPublished, 0, 9, DateForm, AnyCase | Once, "", ""},
 	{"", "lastBuildDate", "RSS 2.0, channel", MeansUpdated, MeansNothing, 0, 9, AsPublished, AnyCase | Once, "", ""},
-	{"", "category", "RSS 2.0, channel and item", MeansKept, MeansCategory, 0, 9, CategoryForm, AnyCase, " domain ", ""},
-	{"", "generator", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, AsPublished, Once, "", ""},
+	{"", "category", "RSS 2.0, channel and item", MeansCategory, MeansCategory, 0, 9, CategoryForm, AnyCase, " domain ", ""},
+	{"", "generator", "RSS 2.0, channel", MeansGenerator, MeansNothing, 0, 9, AsPublished, Once, "", ""},
 	{"", "docs", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, URLForm, Once, "", ""},
 	{"", "cloud", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, AsPublished, Once, "", ""},
 	{"", "ttl", "RSS 2.0, channel", MeansSchedule, MeansNothing, 0, 9, AsPublished, AnyCase | Once, "", ""},
-	{"", "image", "RSS 2.0, channel", MeansIcon, MeansNothing, 0, 5, ImageForm, Once, "", ""},
+	{"", "image", "RSS 2.0, channel", MeansLogo, MeansNothing, 0, 5, ImageForm, Once, "", ""},
 	{"", "rating", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, AsPublished, Once, "", ""},
 	{"", "textInput", "RSS 2.0, channel", MeansKept, MeansNothing, 0, 9, ImageForm, Once, "", ""},
 	{"", "skipHours", "RSS 2.0, channel", MeansSchedule, MeansNothing, 0, 9, AsPublished, AnyCase | Once, "", ""},
 	{"", "skipDays", "RSS 2.0, channel", MeansSchedule, MeansNothing, 0, 9, AsPublished, AnyCase | Once, "", ""},
 	{"", "author", "RSS 2.0, item", MeansKept, MeansAuthor, 0, 9, ContactForm, AnyCase | Once, "", ""},
-	{"", "comments", "RSS 2.0, item", MeansNothing, MeansKept, 0, 9, URLForm, Once, "", ""},
+	{"", "comments", "RSS 2.0, item", MeansNothing, MeansComments, 0, 9, URLForm, Once, "", ""},
 	{"", "enclosure", "RSS 2.0, item", MeansNothing, MeansEnclosure, 0, 9, EnclosureForm, AnyCase, " url length type ", ""},
 	{"", "guid", "RSS 2.0, item", MeansNothing, MeansID, 0, 9, IDForm, AnyCase | Once, " isPermaLink ", ""},
-	{"", "source", "RSS 2.0, item", MeansNothing, MeansKept, 0, 9, SourceForm, AnyCase | Once, " url ", ""},
+	{"", "source", "RSS 2.0, item", MeansNothing, MeansSource, 0, 9, SourceForm, AnyCase | Once, " url ", ""},
 	{"", "id", "", MeansNothing, MeansID, 0, 1, Dropped, 0, "", ""},
 	{"", "published", "", MeansNothing, MeansPublished, 0, 1, Dropped, 0, "", ""},
 	{"", "updated", "", MeansNothing, MeansUpdated, 0, 1, Dropped, 0, "", ""},
@@ -182,19 +207,25 @@ var table = []Row{
 	{Content, "encoded", "RSS 1.0 content module", MeansNothing, MeansContent, 0, 9, HTMLForm, NotKept, "", ""},
 	{DC, "title", "Dublin Core 1.1", MeansTitle, MeansTitle, 4, 4, AsPublished, 0, "", ""},
 	{DC, "description", "Dublin Core 1.1", MeansNothing, MeansSummary, 0, 4, AsPublished, 0, "", ""},
-	{DC, "creator", "Dublin Core 1.1", MeansKept, MeansAuthor, 1, 1, AsPublished, NotKept, "", ""},
-	{DC, "subject", "Dublin Core 1.1", MeansKept, MeansCategory, 1, 1, AsPublished, NotKept, "", ""},
+	{DC, "creator", "Dublin Core 1.1", MeansAuthor, MeansAuthor, 1, 1, AsPublished, NotKept, "", ""},
+	{DC, "subject", "Dublin Core 1.1", MeansCategory, MeansCategory, 1, 1, AsPublished, NotKept, "", ""},
 	{DC, "date", "Dublin Core 1.1", MeansUpdated, MeansUpdated, 0, 2, DateForm, NotKept, "", ""},
-	{DC, "language", "Dublin Core 1.1", MeansLanguage, MeansNothing, 1, 1, AsPublished, 0, "", ""},
+	{DC, "language", "Dublin Core 1.1", MeansLanguage, MeansLanguage, 1, 1, AsPublished, 0, "", ""},
+	{DC, "rights", "Dublin Core 1.1", MeansRights, MeansRights, 1, 1, AsPublished, 0, "", ""},
+	{DC, "contributor", "Dublin Core 1.1", MeansContributor, MeansContributor, 1, 1, AsPublished, 0, "", ""},
 	{DCTerms, "modified", "DCMI Terms", MeansUpdated, MeansUpdated, 0, 3, AsPublished, NotKept, "", ""},
 	{DCTerms, "issued", "DCMI Terms", MeansPublished, MeansPublished, 0, 3, AsPublished, NotKept, "", ""},
 	{DCTerms, "created", "DCMI Terms", MeansPublished, MeansPublished, 0, 2, AsPublished, NotKept, "", ""},
 	{ITunes, "summary", "Podcasts Connect", MeansNothing, MeansSummary, 0, 3, AsPublished, 0, "", ""},
-	{ITunes, "image", "Podcasts Connect", MeansIcon, MeansNothing, 0, 1, HrefForm, 0, "", ""},
+	{ITunes, "image", "Podcasts Connect", MeansLogo, MeansImage, 0, 1, HrefForm, 0, "", ""},
+	{ITunes, "author", "Podcasts Connect", MeansAuthor, MeansAuthor, 1, 1, AsPublished, 0, "", ""},
+	{ITunes, "duration", "Podcasts Connect", MeansNothing, MeansDuration, 1, 1, AsPublished, 0, "", ""},
 	{Media, "group", "Media RSS 1.5", MeansNothing, MeansGroup, 1, 1, AsPublished, 0, "", ""},
 	{Media, "content", "Media RSS 1.5", MeansNothing, MeansGroup, 1, 1, AsPublished, 0, "", ""},
 	{Media, "title", "Media RSS 1.5", MeansNothing, MeansTitle, 3, 3, AsPublished, 0, "", ""},
 	{Media, "description", "Media RSS 1.5", MeansNothing, MeansSummary, 1, 1, AsPublished, 0, "", ""},
+	{Media, "thumbnail", "Media RSS 1.5", MeansNothing, MeansImage, 1, 1, AsPublished, 0, "", ""},
+	{Podcast, "alternateEnclosure", "Podcasting 2.0", MeansNothing, MeansFile, 1, 1, AsPublished, 0, "", ""},
 	{XHTML, "body", "XHTML 1.0", MeansNothing, MeansContent, 0, 3, AsPublished, 0, "", ""},
 	{Syndication, "updatePeriod", "RSS 1.0 syndication module", MeansSchedule, MeansNothing, 1, 1, AsPublished, 0, "", ""},
 	{Syndication, "updateFrequency", "RSS 1.0 syndication module", MeansSchedule, MeansNothing, 1, 1, AsPublished, 0, "", ""},

@@ -57,7 +57,9 @@ func tableForPeople() string {
 		MeansNothing: "–", MeansKept: "kept", MeansID: "id", MeansTitle: "title", MeansSubtitle: "subtitle", MeansSummary: "summary",
 		MeansContent: "content", MeansUpdated: "updated", MeansPublished: "published", MeansAuthor: "author", MeansCategory: "category",
 		MeansLink: "link", MeansEnclosure: "enclosure", MeansIcon: "icon", MeansLanguage: "language", MeansSchedule: "schedule",
-		MeansFlag: "flag of RFC 5005", MeansDeleted: "deletion", MeansCoverage: "coverage", MeansKeptBy: "reader that kept it", MeansGroup: "texts in it",
+		MeansFlag: "flag of RFC 5005", MeansDeleted: "deletion", MeansCoverage: "coverage", MeansKeptBy: "reader that kept it", MeansGroup: "texts and files in it",
+		MeansContributor: "contributor", MeansRights: "rights", MeansGenerator: "generator", MeansLogo: "logo, icon", MeansSource: "source",
+		MeansComments: "comments", MeansImage: "image", MeansFile: "file", MeansDuration: "duration",
 	}
 	forms := [...]string{
 		AsPublished: "as published", Entries: "an entry", Wrapper: "entries", Part: "a part", TextForm: "text", IDForm: "id", DateForm: "date",

@@ -21,6 +21,7 @@ const (
 	JSONMembers = "https://github.com/feedhistory/feedhistory/ns/json/1.0" // of json: members of a JSON Feed
 	Media       = "http://search.yahoo.com/mrss/"
 	RSS1        = "http://purl.org/rss/1.0/"
+	Podcast     = "https://podcastindex.org/namespace/1.0"
 	RDF         = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 	Syndication = "http://purl.org/rss/1.0/modules/syndication/"
 	Tombstones  = "http://purl.org/atompub/tombstones/1.0"
@@ -105,8 +106,8 @@ func UsualPrefix(space string) string {
 
 // laterPrefixes are those of vocabularies unknown to gofeed.
 var laterPrefixes = map[string]string{
-	"https://podcastindex.org/namespace/1.0":          "podcast",
-	"http://purl.org/syndication/thread/1.0":          "thr",
+	Podcast:                                  "podcast",
+	"http://purl.org/syndication/thread/1.0": "thr",
 	"http://www.google.com/schemas/play-podcasts/1.0": "googleplay",
 }
 

@@ -219,6 +219,7 @@ type Item struct {
 
 	// The other members, which only ReadItem reads.
 	Image, BannerImage string
+	Language           string
 	Tags               []string
 	Author             Author
 	Authors            []Author
@@ -241,6 +242,7 @@ type Author struct {
 type Attachment struct {
 	URL, MimeType, Title string
 	Size                 float64 // in bytes
+	Duration             float64 // in seconds
 }
 
 // Length returns the attachment's size as the length of a link.
@@ -382,7 +384,7 @@ func (r *Reader) place(from int) int {
 func (r *Reader) detail(item *Item, name string, whole bool) {
 	kind := jsontext.Kind('"')
 	switch name {
-	case "image", "banner_image":
+	case "image", "banner_image", "language":
 	case "tags", "authors":
 		kind = '['
 	case "author":
@@ -399,6 +401,8 @@ func (r *Reader) detail(item *Item, name string, whole bool) {
 		item.Image = r.Text()
 	case "banner_image":
 		item.BannerImage = r.Text()
+	case "language":
+		item.Language = r.Text()
 	case "tags":
 		item.Tags = r.strings()
 	case "author":
@@ -456,6 +460,8 @@ func (r *Reader) attachments(all []Attachment) []Attachment {
 				a.Title = r.Text()
 			case "size_in_bytes":
 				a.Size = r.number()
+			case "duration_in_seconds":
+				a.Duration = r.number()
 			}
 		}
 		all = append(all, a)

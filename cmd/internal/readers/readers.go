@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -86,10 +85,10 @@ func authors(name string) []feedhistory.Person {
 var errNameless = errors.New("it has neither an id nor a link nor a title")
 
 // categories returns categories by their terms, without empty ones.
-func categories(terms []string) (list []compose.Category) {
+func categories(terms []string) (list []feedhistory.Category) {
 	for _, term := range terms {
 		if term != "" {
-			list = append(list, compose.Category{Term: term})
+			list = append(list, feedhistory.Category{Term: term})
 		}
 	}
 	return list

@@ -285,7 +285,7 @@ INSERT INTO entry VALUES
 	require.NoError(t, err)
 	d := compose.DraftOf(e)
 	require.Equal(t, []feedhistory.Person{{Name: "Ann"}, {Name: "Bob"}}, d.Authors)
-	require.Equal(t, []compose.Category{{Term: "news"}, {Term: "more"}}, d.Categories)
+	require.Equal(t, []feedhistory.Category{{Term: "news"}, {Term: "more"}}, d.Categories)
 	require.Len(t, d.Links, 2)
 	require.Equal(t, "http://a.example/2", r.entries["No id"].ID)
 	require.Equal(t, [][]string{{"R & D"}}, r.folders(t, one.Feed))

@@ -16,6 +16,7 @@ import (
 	"iter"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -231,7 +232,7 @@ func NewHead(d *feedhistory.Document) *Head {
 	if len(d.Authors) != 1 || d.Authors[0] != (feedhistory.Person{Name: d.Title}) { // the name a mirror gives if no author is known
 		h.Authors = d.Authors
 	}
-	if len(d.Elements().Others) > 0 {
+	if len(d.Extensions()) > 0 {
 		h.XML = atomHead(d)
 	}
 	return h
@@ -538,12 +539,16 @@ func Enclosures(p *terminal.Page, e *feedhistory.Entry, at time.Time) error {
 	record := publish.NewLine(e)
 	duration := extensionOf(record, "itunes:duration")
 	episode := cmp.Or(extensionOf(record, "itunes:episode"), extensionOf(record, "podcast:episode"))
-	for _, l := range e.Links {
-		if l.Rel != "enclosure" {
-			continue
-		}
-		if u, err := url.Parse(l.Href); err == nil && terminal.IsWeb(l.Href) {
-			p.Line(strings.Join([]string{oneWord.Replace(u.String()), terminal.Clean(l.Type), terminal.Clean(l.Length), terminal.Clean(duration), terminal.Clean(episode), Day(at), terminal.Clean(e.Title().Plain())}, "\t"))
+	for _, f := range e.Enclosures() {
+		if u, err := url.Parse(f.URL); err == nil && terminal.IsWeb(f.URL) {
+			length, lasts := "", duration
+			if f.Length > 0 {
+				length = strconv.FormatInt(f.Length, 10)
+			}
+			if lasts == "" && f.Duration > 0 {
+				lasts = strconv.FormatInt(int64(f.Duration.Seconds()), 10)
+			}
+			p.Line(strings.Join([]string{oneWord.Replace(u.String()), terminal.Clean(f.Type), length, terminal.Clean(lasts), terminal.Clean(episode), Day(at), terminal.Clean(e.Title().Plain())}, "\t"))
 		}
 	}
 	return p.Err

@@ -15,7 +15,6 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
-	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/words"
 	"github.com/feedhistory/feedhistory/republish"
@@ -186,7 +185,7 @@ func newWording(c mirror.Content, from mirror.Copy, read func() (*feedhistory.En
 	*room -= len(w.text.Body)
 	var people []feedhistory.Person
 	if len(c.Data) > mostShown { // decoding costs many times the data
-		people = compose.DraftOf(e).Authors
+		people = e.Authors()
 	} else if item, err := togofeed.Item(e); err == nil && item != nil {
 		for _, person := range item.Authors {
 			people = append(people, feedhistory.Person{Name: person.Name})

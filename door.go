@@ -1,0 +1,39 @@
+package feedhistory
+
+import (
+	"github.com/feedhistory/feedhistory/internal/door"
+	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
+)
+
+// The elements of documents and entries, for the packages of this module that convert and check
+// them.
+var _ = door.Open(door.Functions{
+	Element: func(entry any) (feedxml.Element, error) {
+		current, err := entry.(*Entry).current()
+		if err != nil {
+			return feedxml.Element{}, err
+		}
+		return current.element(), nil
+	},
+	Head:    func(document any) feedxml.Head { return document.(*Document).elements() },
+	Observe: func(document any, see observer) error { return document.(*Document).observe(see) },
+})
+
+// An observer follows the reading of a document; see door.Functions.
+type observer = func(links, entries int, event feedxml.Event, r *feedxml.Elements)
+
+func (d *Document) observe(see observer) error {
+	r := Parser{}.newDocumentReader(d.text, d.URL)
+	r.Cursor, r.see = xmlscan.Open(d.text, xmlscan.Limits{}), see
+	r.Around(d.URL)
+	r.document()
+	return r.Err()
+}
+
+// elements returns the head section as read.
+func (d *Document) elements() feedxml.Head {
+	return feedxml.Head{
+		Known: d.known, Others: d.extra, Scope: d.scope, Base: d.URL, Format: feedxml.Format(d.Format), Version: d.version,
+	}
+}

@@ -1,0 +1,31 @@
+// Package door gives the other packages of this module what they need of documents and entries
+// and users do not: their elements as they were read. The root package sets it.
+package door
+
+import "github.com/feedhistory/feedhistory/internal/feedxml"
+
+// Root has the functions that the root package sets. The entries are *feedhistory.Entry, and the
+// documents *feedhistory.Document, which this package cannot import.
+var Root Functions
+
+// Functions are the functions of the root package.
+type Functions struct {
+	// Element returns an entry's element: the one its method XML returns, with its
+	// inheritance apart. The error says why there is none.
+	Element func(entry any) (feedxml.Element, error)
+
+	// Head returns the head section of a document as read.
+	Head func(document any) feedxml.Head
+
+	// Observe reads the text of a document again for an observer. It calls see where a head
+	// section, an entry, or RSS's root begins, at each other child of these before it is read,
+	// and where a head section or an entry ends, with the numbers of the links of the head
+	// section and of the entries so far. The error is the scanner's.
+	Observe func(document any, see func(links, entries int, event feedxml.Event, r *feedxml.Elements)) error
+}
+
+// Open sets Root, and returns it.
+func Open(root Functions) Functions {
+	Root = root
+	return Root
+}
