@@ -151,7 +151,7 @@ func (o *outbox) page(address string) (*outboxPage, error) {
 			o.seen[id], o.barren = true, 0
 		}
 		if e, err := o.draft(activity).Undated(); err == nil && e.ID != "" {
-			e.Source = &head
+			e.Head = &head
 			read.doc.Entries = append(read.doc.Entries, e)
 		}
 	}
@@ -203,7 +203,7 @@ func (o *outbox) draft(activity object) compose.Draft {
 	}
 	for _, tag := range post.objects("tag") {
 		if name := strings.TrimPrefix(tag.text("name"), "#"); name != "" && tag.text("type") == "Hashtag" {
-			d.Categories = append(d.Categories, compose.Category{Term: name})
+			d.Categories = append(d.Categories, feedhistory.Category{Term: name})
 		}
 	}
 	return d
