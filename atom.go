@@ -1,7 +1,9 @@
 package feedhistory
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 )
@@ -39,6 +41,13 @@ func (r *documentReader) documentID() string {
 // author reads an author of the feed (RFC 4287 §4.2.1).
 func (r *documentReader) author() {
 	p := personOf(r.Person())
+	if r.doc.Format == RSS { // which may have the same person as managingEditor, with less
+		same := func(other Person) bool { return cmp.Or(other.Name, other.Email) == cmp.Or(p.Name, p.Email) }
+		if i := slices.IndexFunc(r.doc.Authors, same); i >= 0 {
+			r.doc.Authors[i] = p
+			return
+		}
+	}
 	if len(r.doc.Authors) < maxExtra && r.head.fits(len(p.Name)+len(p.Email)+len(p.URI), r.Offset()) {
 		r.doc.Authors = append(r.doc.Authors, p)
 	}

@@ -16,8 +16,9 @@ var _ = door.Open(door.Functions{
 		}
 		return current.element(), nil
 	},
-	Head:    func(document any) feedxml.Head { return document.(*Document).elements() },
-	Observe: func(document any, see observer) error { return document.(*Document).observe(see) },
+	Head:      func(document any) feedxml.Head { return document.(*Document).elements() },
+	Published: func(document any) any { return document.(*Document).published() },
+	Observe:   func(document any, see observer) error { return document.(*Document).observe(see) },
 })
 
 // An observer follows the reading of a document; see door.Functions.
@@ -29,6 +30,20 @@ func (d *Document) observe(see observer) error {
 	r.Around(d.URL)
 	r.document()
 	return r.Err()
+}
+
+// published returns the head section as its elements say it.
+func (d *Document) published() *Document {
+	head := d.elements()
+	r := Parser{Trusted: true}.newDocumentReader(head.Text(), d.URL)
+	r.Elements = *head.Read()
+	r.MaxURL = r.limits.url
+	r.begin(d.Format)
+	for depth := r.Depth(); r.Child(depth); r.Skip() {
+		r.headElement(r.Row())
+	}
+	r.head.end()
+	return r.doc
 }
 
 // elements returns the head section as read.

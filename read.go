@@ -431,7 +431,7 @@ type headRanks [feedxml.Meanings]int
 // format's own.
 func (h *headReader) better(row *feedxml.Row) bool {
 	n := row.Rank(feedxml.Format(h.in.doc.Format))
-	if n <= h.ranks[row.Feed] && n != feedxml.FirstRank {
+	if n <= h.ranks[row.Feed] && (n != feedxml.FirstRank || h.ranks[row.Feed] > n) {
 		return false
 	}
 	h.ranks[row.Feed] = n
@@ -568,7 +568,8 @@ func (r *documentReader) description(row *feedxml.Row) {
 		}
 	case feedxml.MeansCategory:
 		c := Category(r.Elements.Category(row))
-		if c.Term != "" && len(doc.Categories) < maxExtra && !slices.Contains(doc.Categories, c) && r.head.holds(len(c.Term)+len(c.Scheme)+len(c.Label)) {
+		isThere := func(k Category) bool { return k == c || c.Label == "" && k.Term == c.Term && k.Scheme == c.Scheme }
+		if c.Term != "" && len(doc.Categories) < maxExtra && !slices.ContainsFunc(doc.Categories, isThere) && r.head.holds(len(c.Term)+len(c.Scheme)+len(c.Label)) {
 			doc.Categories = append(doc.Categories, c)
 		}
 	case feedxml.MeansRights:
@@ -578,7 +579,7 @@ func (r *documentReader) description(row *feedxml.Row) {
 			}
 		}
 	case feedxml.MeansGenerator:
-		if g := r.Elements.Generator(row); doc.Generator == (Generator{}) && r.head.holds(len(g.Name)+len(g.URI)+len(g.Version)) {
+		if g := r.Elements.Generator(row); r.head.better(row) && r.head.holds(len(g.Name)+len(g.URI)+len(g.Version)) {
 			doc.Generator = Generator(g)
 		}
 	}

@@ -33,9 +33,7 @@ func (r *documentReader) rss() {
 			depth := r.Depth()
 			r.head.ranks = headRanks{}
 			r.children(depth, "item")
-			if len(r.doc.Authors) == 0 {
-				r.doc.Authors = r.head.podcast
-			}
+			r.head.end()
 		case "item":
 			r.entry(odd)
 		case "items":
@@ -91,6 +89,17 @@ func (r *documentReader) channelAuthor(row *feedxml.Row) {
 		r.head.podcast = []Person{p}
 	case len(r.doc.Authors) < maxExtra && !slices.ContainsFunc(r.doc.Authors, func(other Person) bool { return cmp.Or(other.Name, other.Email) == name }):
 		r.doc.Authors = append(r.doc.Authors, p)
+	}
+}
+
+// end completes the head section after its last element.
+func (h *headReader) end() {
+	doc := h.in.doc
+	if len(doc.Authors) == 0 {
+		doc.Authors = h.podcast
+	}
+	if own := feedxml.RowOf("", "image"); doc.Format == RSS && doc.Icon == doc.Logo && h.ranks[feedxml.MeansIcon] > int(own.RSSRank) {
+		doc.Logo = "" // atom:icon says that the image is only that
 	}
 }
 

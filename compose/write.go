@@ -55,6 +55,8 @@ type Writer struct {
 	// converted element by element, and not made valid as a whole.
 	Verbatim bool
 
+	former bool // see door.Former
+
 	w      io.Writer
 	b      feedxml.Markup // the text to be written next
 	err    error          // the first one
@@ -133,9 +135,13 @@ func (w *Writer) begin(added []*feedhistory.Entry) {
 // first entries decide whether it needs one.
 func (w *Writer) authors(added []*feedhistory.Entry) []feedhistory.Person {
 	nominal := []feedhistory.Person{nominalAuthor(w.doc)}
+	given := w.doc.Authors
+	if w.former {
+		given = formerAuthors(w.doc)
+	}
 	switch {
-	case len(w.doc.Authors) > 0:
-		return w.doc.Authors
+	case len(given) > 0:
+		return given
 	case w.doc.Format != feedhistory.Atom:
 		return nominal
 	case w.Verbatim:
@@ -290,12 +296,11 @@ func (w *Writer) coverage(c *feedhistory.Coverage) {
 	w.b.WriteString("</m:mirror>\n")
 }
 
-// atomHead writes the beginning of an Atom document. Language is omitted if there are
-// entries: they have their own, and would inherit this one.
+// atomHead writes the beginning of an Atom document.
 func (w *Writer) atomHead(d *feedhistory.Document, updated time.Time, hasEntries bool, authors []feedhistory.Person) {
-	lang := ""
-	if !hasEntries {
-		lang = d.Language
+	lang := d.Language
+	if w.former && hasEntries || !w.former && !feedxml.IsLanguage(lang) {
+		lang = ""
 	}
 	w.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n")
 	w.b.Open("feed", "xmlns", feedxml.Atom, "xml:lang", lang)
@@ -318,11 +323,17 @@ func (w *Writer) atomHead(d *feedhistory.Document, updated time.Time, hasEntries
 		}
 		w.b.Link("link", feedxml.Link(l))
 	}
-	if d.Icon != "" && (d.Format != feedhistory.Atom || door.Root.Head(d).Scope == nil) { // otherwise headAs writes it as published
-		w.b.Element("icon", iri.Writable(d.Icon))
+	var head description
+	if w.former {
+		if d.Icon != "" && (d.Format != feedhistory.Atom || door.Root.Head(d).Scope == nil) { // otherwise headAs writes it as published
+			w.b.Element("icon", iri.Writable(d.Icon))
+		}
+	} else {
+		head = w.describe(d)
+		w.atomDescription(d, head)
 	}
 	w.flags(d)
-	w.headAs(d, feedhistory.Atom)
+	w.headAs(d, feedhistory.Atom, head)
 }
 
 // nominalAuthor stands for the author whom Atom requires, of the feed or of each entry
@@ -334,8 +345,25 @@ func nominalAuthor(d *feedhistory.Document) feedhistory.Person {
 // atomEntry writes an entry of another format.
 func (w *Writer) atomEntry(e *feedhistory.Entry, element feedxml.Element) {
 	var item feedxml.Item
-	item.ReadLists(element)
+	var native []feedxml.Meaning // of elements of RSS for which Atom has its own
+	if w.former {
+		item.ReadLists(element)
+	} else {
+		item.ReadParts(element)
+		if element.Format == feedxml.FormatRSS {
+			native = []feedxml.Meaning{feedxml.MeansComments, feedxml.MeansSource}
+		}
+	}
 	attrs, others := item.Foreign()
+	lang := item.Language
+	if lang == "" && e.Head != nil {
+		lang = e.Head.Language
+	}
+	if !w.former && lang != w.doc.Language && feedxml.IsLanguage(lang) && !strings.Contains(attrs, " xml:lang=") {
+		var b strings.Builder
+		xmlscan.WriteAttr(&b, "xml:lang", lang)
+		attrs += b.String()
+	}
 	w.b.WriteString("<entry" + attrs + ">\n")
 	w.b.Element("id", e.ID)
 	w.text("title", e.Title())
@@ -354,7 +382,10 @@ func (w *Writer) atomEntry(e *feedhistory.Entry, element feedxml.Element) {
 	}
 	w.text("summary", e.Summary())
 	w.text("content", e.Content())
-	w.b.WriteString(others + item.Own() + "</entry>\n")
+	if native != nil {
+		w.atomParts(e, &item)
+	}
+	w.b.WriteString(others + item.Own(native...) + "</entry>\n")
 }
 
 // text writes a text construct. A title is never left out.
@@ -384,11 +415,15 @@ func (w *Writer) media(name string, t feedhistory.Text) {
 
 // headAs writes the other elements of the head section: those of the format and extensions as
 // they are, those of another format as extensions.
-func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format) {
+func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format, written description) {
 	head := door.Root.Head(d)
 	var elements strings.Builder
 	for _, raw := range head.Others {
 		r, scope := feedxml.Again(raw, head.Scope, head.Format), *head.Scope
+		if row := r.Row(); written.has(row, r.IsOwn()) || written[row.Feed] && row.Form == feedxml.ImageForm && r.Format == feedxml.FormatRSS && row.Name == "image" && isPlainImage(r, d) {
+			r.Release()
+			continue
+		}
 		if !markup.MayBeRelative(raw) && (r.Row().Form < feedxml.PersonForm || !relativeText.MatchString(raw)) {
 			scope.Base = "" // feedparser takes an attribute of docs for its value
 		}
@@ -450,6 +485,23 @@ func hasRSS(d *feedhistory.Document, name string) bool {
 	})
 }
 
+// formerAuthors returns the authors of a document as earlier versions read them: of RSS, only the
+// person constructs of Atom.
+func formerAuthors(d *feedhistory.Document) (authors []feedhistory.Person) {
+	if d.Format != feedhistory.RSS {
+		return d.Authors
+	}
+	head := door.Root.Head(d)
+	r := head.Read()
+	for depth := r.Depth(); r.Child(depth); {
+		if row := r.Row(); row.Feed == feedxml.MeansAuthor && row.Form == feedxml.PersonForm {
+			p := r.Person()
+			authors = append(authors, feedhistory.Person{Name: p.Name, URI: p.URI, Email: p.Email})
+		}
+	}
+	return authors
+}
+
 // rssHead writes the beginning of an RSS document.
 func (w *Writer) rssHead(d *feedhistory.Document, updated time.Time) {
 	w.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n")
@@ -463,7 +515,7 @@ func (w *Writer) rssHead(d *feedhistory.Document, updated time.Time) {
 		second := updated.Add(time.Second - 1).Truncate(time.Second) // so no entry is newer (5005#21)
 		w.b.Element("lastBuildDate", second.UTC().Format(http.TimeFormat))
 	}
-	if version := door.Root.Head(d).Version; d.Icon != "" && (d.Format == feedhistory.JSONFeed || version == "1.0" || version == "0.9") && !hasRSS(d, "image") { // otherwise headAs writes it as published
+	if version := door.Root.Head(d).Version; w.former && d.Icon != "" && (d.Format == feedhistory.JSONFeed || version == "1.0" || version == "0.9") && !hasRSS(d, "image") { // otherwise headAs writes it as published
 		w.b.WriteString("<image>\n")
 		w.b.Element("url", iri.Writable(d.Icon))
 		w.b.Element("title", d.Title)
@@ -475,7 +527,7 @@ func (w *Writer) rssHead(d *feedhistory.Document, updated time.Time) {
 			w.b.Link("atom:link", feedxml.Link(l))
 		}
 	}
-	if d.Format == feedhistory.Atom && !slices.Equal(d.Authors, []feedhistory.Person{nominalAuthor(d)}) {
+	if w.former && d.Format == feedhistory.Atom && !slices.Equal(d.Authors, []feedhistory.Person{nominalAuthor(d)}) {
 		for _, p := range d.Authors {
 			w.b.Person(feedxml.AtomAuthor, personXML(p))
 		}
@@ -483,17 +535,26 @@ func (w *Writer) rssHead(d *feedhistory.Document, updated time.Time) {
 	if d.Format == feedhistory.Atom && d.ID != "" {
 		w.b.Element("atom:id", d.ID)
 	}
-	if d.Format == feedhistory.Atom && feedxml.IsLanguage(d.Language) && !hasRSS(d, "language") {
+	if w.former && d.Format == feedhistory.Atom && feedxml.IsLanguage(d.Language) && !hasRSS(d, "language") {
 		w.b.Element("language", d.Language)
 	}
+	var head description
+	if !w.former {
+		head = w.describe(d)
+		w.rssDescription(d, head, home.Href)
+	}
 	w.flags(d)
-	w.headAs(d, feedhistory.RSS)
+	w.headAs(d, feedhistory.RSS, head)
 }
 
 // rssItem writes an entry of another format.
 func (w *Writer) rssItem(e *feedhistory.Entry, element feedxml.Element) {
 	var item feedxml.Item
-	item.ReadLists(element)
+	if w.former {
+		item.ReadLists(element)
+	} else {
+		item.ReadParts(element)
+	}
 	attrs, others := item.Foreign()
 	w.b.WriteString("<item" + attrs + ">\n")
 	w.b.Title(e.Title().Plain())
@@ -504,18 +565,16 @@ func (w *Writer) rssItem(e *feedhistory.Entry, element feedxml.Element) {
 	if !e.Updated.IsZero() {
 		w.b.Element("atom:updated", e.Updated.Format(time.RFC3339Nano))
 	}
-	w.rssLinks(e.Links)
-	for _, person := range item.Authors {
-		if person.URI != "" || person.Name != "" && person.Email != "" { // RSS has no element for more than one
-			w.b.Person(feedxml.AtomAuthor, person)
-		}
-		w.b.Element(`dc:creator xmlns:dc="`+feedxml.DC+`"`, cmp.Or(person.Name, person.Email))
+	comments := ""
+	if !w.former && slices.ContainsFunc(e.Links, func(l feedhistory.Link) bool { return l.Rel == "replies" }) {
+		comments = e.Comments()
+	}
+	w.rssLinks(e.Links, comments)
+	for i, person := range item.Authors {
+		w.rssPerson("author", person, i == 0 && !w.former)
 	}
 	for _, category := range item.Categories {
-		if category.Label != "" && category.Label != category.Term {
-			w.b.Empty("atom:category", "term", category.Term, "scheme", category.Scheme, "label", category.Label)
-		}
-		w.b.Element("category", category.Term, "domain", category.Scheme)
+		w.rssCategory(category)
 	}
 	summary := e.Summary()
 	if summary.Body != "" {
@@ -530,12 +589,16 @@ func (w *Writer) rssItem(e *feedhistory.Entry, element feedxml.Element) {
 	default:
 		w.b.Element(`content:encoded xmlns:content="`+feedxml.Content+`"`, content.HTML())
 	}
-	w.b.WriteString(feedxml.OutOfRSS2(others) + item.Own() + "</item>\n")
+	var native []feedxml.Meaning
+	if !w.former {
+		native = w.rssParts(e, &item, comments)
+	}
+	w.b.WriteString(feedxml.OutOfRSS2(others) + item.Own(native...) + "</item>\n")
 }
 
 // rssLinks writes links. RSS has elements of its own for the first alternate and for
 // enclosures.
-func (w *Writer) rssLinks(links feedhistory.Links) {
+func (w *Writer) rssLinks(links feedhistory.Links, comments string) {
 	home, _ := links.Rel("alternate")
 	for _, l := range links {
 		switch {
@@ -543,6 +606,7 @@ func (w *Writer) rssLinks(links feedhistory.Links) {
 			w.b.Element("link", iri.Writable(l.Href))
 		case l.Rel == "enclosure":
 			w.b.Enclosure(feedxml.Link(l))
+		case comments != "" && l == (feedhistory.Link{Rel: "replies", Href: comments, Type: "text/html"}): // rssParts writes it
 		default:
 			w.b.Link("atom:link", feedxml.Link(l))
 		}

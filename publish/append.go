@@ -10,6 +10,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
@@ -249,10 +250,10 @@ func (p *Publisher) permanent(e *feedhistory.Entry, verbatim bool) (*feedhistory
 	given := e
 	if e != nil && !p.isNormal(e) {
 		if sourceOf(e).URL == "" {
-			e = reread(written(e, sourceOf(e).Format, true), p.URL())
+			e = reread(p.written(e, sourceOf(e).Format, true), p.URL())
 		}
 		if e != nil && !p.isNormal(e) {
-			e = reread(written(e, format, true), "")
+			e = reread(p.written(e, format, true), "")
 		}
 	}
 	if e != nil && !verbatim {
@@ -290,7 +291,7 @@ func (p *Publisher) repaired(e *feedhistory.Entry) *feedhistory.Entry {
 	unsigned, source := *e, *sourceOf(e)
 	source.Authors = nil // the feed's authors need not be written on the entry
 	unsigned.Head = &source
-	text := written(&unsigned, p.format(), false)
+	text := p.written(&unsigned, p.format(), false)
 	if bytes.Contains(text, e.XML()) { // nearly always
 		return e
 	}
@@ -305,9 +306,12 @@ func (p *Publisher) repaired(e *feedhistory.Entry) *feedhistory.Entry {
 }
 
 // written returns a document of an entry; nil on failure.
-func written(e *feedhistory.Entry, format feedhistory.Format, verbatim bool) []byte {
+func (p *Publisher) written(e *feedhistory.Entry, format feedhistory.Format, verbatim bool) []byte {
 	var b bytes.Buffer
 	w := compose.NewWriter(&b, format, &feedhistory.Document{ID: "urn:x", Entries: []*feedhistory.Entry{e}})
+	if p.former {
+		door.Former(w)
+	}
 	if w.Verbatim = verbatim; w.Close() != nil {
 		return nil
 	}
@@ -344,14 +348,14 @@ func (p *Publisher) identified(e *feedhistory.Entry) *feedhistory.Entry {
 		way = feedhistory.Atom
 	}
 	base := cmp.Or(sourceOf(e).URL, p.URL())
-	there := reread(written(e, way, true), base)
+	there := reread(p.written(e, way, true), base)
 	if there == nil {
 		return nil
 	}
 	if there.Updated.IsZero() && e.Head != nil {
 		there.Head.Updated = e.Head.Updated
 	}
-	return reread(written(there, p.format(), true), base)
+	return reread(p.written(there, p.format(), true), base)
 }
 
 // sourceOf returns the head of an entry's document; a zero one if there is none.

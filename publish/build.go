@@ -16,6 +16,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
@@ -65,7 +66,7 @@ func (p *Publisher) exclusively(ctx context.Context, f func(*session, *state) er
 	if err != nil {
 		return err
 	}
-	p.cache = s
+	p.cache, p.former = s, s.form < currentForm
 	return f(at, s)
 }
 
@@ -457,7 +458,9 @@ func (p *Publisher) renderArchive(stem, prev string, head *feedhistory.Document,
 func (p *Publisher) render(d *feedhistory.Document) (text string, back *feedhistory.Document, err error) {
 	var b strings.Builder
 	w := compose.NewWriter(&b, p.format(), d)
-	w.Verbatim = true
+	if w.Verbatim = true; p.former {
+		door.Former(w)
+	}
 	if err := w.Close(); err != nil {
 		return "", nil, err
 	}

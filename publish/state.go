@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,11 +36,27 @@ func entryItem(e *feedhistory.Entry) item { return item{e, e.ID, e.Updated} }
 // parse reads a document of this feed, and leaves references as they are: an
 // entry whose meaning depends on its document has an xml:base.
 func parse(text string) (*feedhistory.Document, error) {
+	text, language := withoutLanguage(text)
 	doc, err := feedhistory.Parser{Trusted: true, Strict: true}.Parse(strings.NewReader(text), "")
 	if doc != nil {
+		doc.Language = cmp.Or(doc.Language, language)
 		unsign(doc)
 	}
 	return doc, err
+}
+
+// withoutLanguage returns a document written here without the language of its feed, which its
+// entries would inherit: they are the same in each document.
+func withoutLanguage(text string) (rest, language string) {
+	from := strings.Index(text, "<feed ")
+	tag, _, _ := strings.Cut(text[max(from, 0):], ">")
+	before, after, ok := strings.Cut(tag, ` xml:lang="`)
+	language, _, closed := strings.Cut(after, `"`)
+	if from < 0 || !ok || !closed {
+		return text, ""
+	}
+	end := from + len(before) + len(` xml:lang="`) + len(language) + len(`"`)
+	return text[:from+len(before)] + text[end:], language
 }
 
 // newState reads a subscription document.
@@ -100,7 +117,7 @@ func (p *session) load() (*state, error) {
 func (p *session) published() (*state, error) {
 	text, err := p.read(p.name())
 	if errors.Is(err, fs.ErrNotExist) {
-		return &state{}, nil
+		return &state{ledger: ledger{form: currentForm}}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -173,6 +190,8 @@ type ledger struct {
 	added  feedtime.Additions // the entries recent calls have added
 	source int                // number of entries the source's own document shows; zero if unknown
 
+	form int // the form in which the feed is written: zero for that of versions before it was named
+
 	// The remaining work, in a note (see commit.go).
 	before string // the name of the archive whose successor is new; "" for none
 	next   string // the name of the successor; "" for none
@@ -184,6 +203,11 @@ func (m ledger) done() ledger {
 	m.before, m.next, m.erase = "", "", false
 	return m
 }
+
+// currentForm is the form of new feeds: each part of the model by the format's own element. A feed
+// stays in the form in which it began, because readers compare its entries, and because an archive
+// that is lost can be restored in no other.
+const currentForm = 2
 
 const ledgerTarget = "<?feedhistory "
 
@@ -198,6 +222,9 @@ func (m ledger) String() string {
 		if attr[1] != "" {
 			fmt.Fprintf(&b, ` %s="%s"`, attr[0], attr[1])
 		}
+	}
+	if m.form > 0 {
+		fmt.Fprintf(&b, ` form="%d"`, m.form)
 	}
 	if m.source > 0 {
 		fmt.Fprintf(&b, ` source="%d"`, m.source)
@@ -246,6 +273,8 @@ func readLedger(text string) (ledger, bool) {
 			m.latest, err = time.Parse(time.RFC3339Nano, value)
 		case "prev":
 			m.prev = value
+		case "form":
+			m.form, err = strconv.Atoi(value)
 		case "source":
 			m.source, err = strconv.Atoi(value)
 		case "added":

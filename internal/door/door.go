@@ -17,11 +17,25 @@ type Functions struct {
 	// Head returns the head section of a document as read.
 	Head func(document any) feedxml.Head
 
+	// Published returns a *feedhistory.Document with what the elements of the head section of a
+	// document say, whatever its fields say now.
+	Published func(document any) any
+
 	// Observe reads the text of a document again for an observer. It calls see where a head
 	// section, an entry, or RSS's root begins, at each other child of these before it is read,
 	// and where a head section or an entry ends, with the numbers of the links of the head
 	// section and of the entries so far. The error is the scanner's.
 	Observe func(document any, see func(links, entries int, event feedxml.Event, r *feedxml.Elements)) error
+}
+
+// Former makes a *compose.Writer write as the versions before form 2 of package publish did.
+// Package compose sets it.
+var Former func(writer any)
+
+// OpenWriter sets Former, and returns it.
+func OpenWriter(former func(writer any)) func(writer any) {
+	Former = former
+	return Former
 }
 
 // Open sets Root, and returns it.

@@ -66,7 +66,12 @@ func (h *Head) Read() *Elements {
 	if sc == nil {
 		sc = &xmlscan.Scope{Base: h.Base}
 	}
-	return Fragment("<head>"+strings.Join(h.Known, "")+strings.Join(h.Others, "")+"</head>", sc, h.Format)
+	return Fragment(h.Text(), sc, h.Format)
+}
+
+// Text returns the elements in one.
+func (h *Head) Text() string {
+	return "<head>" + strings.Join(h.Known, "") + strings.Join(h.Others, "") + "</head>"
 }
 
 // Extensions returns the other elements, each with the declarations it needs.

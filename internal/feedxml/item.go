@@ -27,10 +27,16 @@ type Item struct {
 
 	kept    []string       // the elements that travel as published
 	foreign []string       // those of them that no format has
-	own     []string       // the others, which only the entry's format has
+	own     []ownElement   // the others, which only the entry's format has
 	scope   *xmlscan.Scope // of all
 	rss     bool
 	length  int // of the entry
+}
+
+// An ownElement is an element of an entry's format.
+type ownElement struct {
+	raw   string
+	means Meaning
 }
 
 // Draftable returns a text with the same meaning that Item.Atom accepts: ill-formed XHTML
@@ -58,27 +64,35 @@ func Draftable(t Construct) Construct {
 
 // ReadLists reads the elements of which an entry may have several, except links: its
 // authors, or else its feed's, and its categories. See ReadExtensions and Foreign for the others.
-func (i *Item) ReadLists(e Element) {
+func (i *Item) ReadLists(e Element) { i.read(e, false) }
+
+// ReadParts is ReadLists, but reads all Parts.
+func (i *Item) ReadParts(e Element) { i.read(e, true) }
+
+func (i *Item) read(e Element, all bool) {
 	switch {
 	case e.Raw == "":
 	case e.Format == FormatJSON:
-		i.readJSON(e)
+		i.readJSON(e, all)
 	default:
-		i.readXML(e)
+		i.readXML(e, all)
 	}
 	if len(i.Authors) == 0 {
 		i.Authors = slices.Clone(e.Authors)
 	}
 }
 
-func (i *Item) readJSON(e Element) {
+func (i *Item) readJSON(e Element, all bool) {
 	item := jsonfeed.ReadItem(e.Raw)
-	(&partReader{Parts: &i.Parts}).jsonLists(item)
+	lists := partReader{Parts: &i.Parts}
+	if lists.jsonLists(item); all {
+		i.Language = item.Language
+	}
 	if others := jsonfeed.Others(e.Raw, func(name string) bool {
 		return IsExpressed(name, true) || name == "content_text" && !item.Places.IsHTML
 	}); others != "" {
-		i.own = []string{JSONElement(others)}
-		i.kept, i.scope, i.length = i.own, new(xmlscan.Scope), len(e.Raw)
+		i.own = []ownElement{{JSONElement(others), MeansKept}}
+		i.kept, i.scope, i.length = []string{i.own[0].raw}, new(xmlscan.Scope), len(e.Raw)
 	}
 }
 
@@ -89,14 +103,15 @@ func JSONElement(object string) string {
 	return strings.TrimSuffix(w.String(), "\n")
 }
 
-func (i *Item) readXML(e Element) {
+func (i *Item) readXML(e Element, all bool) {
 	raw := e.Raw
 	if e.Lenient {
 		raw = xmlscan.Standalone(raw, e.Scope.Bindings, "")
 	}
 	r := Fragment(raw, e.Scope, e.Format)
 	i.scope, i.rss, i.length = r.NewScope(), e.Format == FormatRSS, len(raw)
-	lists := partReader{Parts: &i.Parts}
+	lists := partReader{Parts: &i.Parts, all: all, scope: i.scope}
+	i.Language = r.Language()
 	for depth := r.Depth(); r.Child(depth); {
 		start, row, own := r.Offset(), r.Row(), r.IsOwn()
 		if lists.element(r, row); row.Flags&NotKept != 0 || own && !row.Entry.Travels() {
@@ -112,7 +127,7 @@ func (i *Item) readXML(e Element) {
 			element = Into(Atom, element)
 		}
 		if i.kept = append(i.kept, element); own {
-			i.own = append(i.own, element)
+			i.own = append(i.own, ownElement{element, row.Entry})
 		} else {
 			i.foreign = append(i.foreign, element)
 		}
@@ -139,9 +154,15 @@ func (i *Item) alone(elements []string) (all []string) {
 }
 
 // Own returns the elements that only the entry's format has, to be carried by another one, each
-// on a line, after ReadLists.
-func (i *Item) Own() string {
-	return strings.Join(append(i.alone(i.own), ""), "\n")
+// on a line, after ReadLists. It leaves out those with the meanings, which the other format has.
+func (i *Item) Own(without ...Meaning) string {
+	var own []string
+	for _, element := range i.own {
+		if !slices.Contains(without, element.means) {
+			own = append(own, element.raw)
+		}
+	}
+	return strings.Join(append(i.alone(own), ""), "\n")
 }
 
 // Into returns an element without a namespace in one, such as RSS2, for other formats.

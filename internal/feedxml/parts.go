@@ -60,9 +60,10 @@ func PartsOf(e Element) (parts Parts) {
 // A partReader reads the parts of an entry.
 type partReader struct {
 	*Parts
-	all bool // not only authors and categories
+	all bool // not only authors and categories, and as form 2 of package publish has them
 
 	others   []Person // the authors in other vocabularies
+	fuller   []Person // those that may be there with less, by elements of RSS
 	podcast  []Person // those of iTunes, who count if there are no others
 	rights   int      // the rank of the rights
 	pictures [3]string
@@ -125,6 +126,14 @@ func (p *partReader) xml(e Element) {
 
 // end completes the parts after the last element.
 func (p *partReader) end() {
+	p.others = slices.Concat(p.fuller, p.others)
+	for _, person := range p.fuller {
+		for i, a := range p.Authors {
+			if cmp.Or(a.Name, a.Email) == cmp.Or(person.Name, person.Email) {
+				p.Authors[i] = person
+			}
+		}
+	}
 	for _, person := range p.others {
 		p.Authors = WithPerson(p.Authors, person)
 	}
@@ -184,6 +193,8 @@ func (p *partReader) author(r *Elements, row *Row) {
 		p.Authors = append(p.Authors, person)
 	case row.Form == ContactForm:
 		p.Authors = WithPerson(p.Authors, person)
+	case p.all && row.Form == PersonForm: // beside an element with less
+		p.fuller = append(p.fuller, person)
 	default:
 		p.others = append(p.others, person)
 	}

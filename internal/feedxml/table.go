@@ -115,7 +115,8 @@ const (
 	NotKept                   // an entry of another format does not keep it: each format has its own element for the meaning, or none
 )
 
-// FirstRank is the rank of the format's own element.
+// FirstRank is the rank of the format's own element. Only an element that says more, and that other
+// formats write beside it, has a higher one.
 const FirstRank = 9
 
 // Rank returns the rank of the row in documents of a format.
@@ -144,9 +145,9 @@ var table = []Row{
 	{Atom, "contributor", "RFC 4287 §4.2.3", MeansContributor, MeansContributor, 9, 1, PersonForm, AnyCase, "", ""},
 	{Atom, "category", "RFC 4287 §4.2.2", MeansCategory, MeansCategory, 9, 1, CategoryForm, AnyCase, " term scheme label ", " / tags"},
 	{Atom, "link", "RFC 4287 §4.2.7", MeansLink, MeansLink, 9, 9, LinkForm, AnyCase, " rel href type title hreflang length ", "home_page_url feed_url next_url hubs / url external_url attachments+"},
-	{Atom, "rights", "RFC 4287 §4.2.10", MeansRights, MeansRights, 9, 1, TextForm, Once, " type ", ""},
+	{Atom, "rights", "RFC 4287 §4.2.10", MeansRights, MeansRights, 9, 10, TextForm, Once, " type ", ""},
 	{Atom, "source", "RFC 4287 §4.2.11", MeansNothing, MeansSource, 9, 1, SourceForm, AnyCase | Once, "", ""},
-	{Atom, "generator", "RFC 4287 §4.2.4", MeansGenerator, MeansNothing, 9, 1, GeneratorForm, Once, " uri version ", ""},
+	{Atom, "generator", "RFC 4287 §4.2.4", MeansGenerator, MeansNothing, 9, 10, GeneratorForm, Once, " uri version ", ""},
 	{Atom, "icon", "RFC 4287 §4.2.5", MeansIcon, MeansNothing, 2, 6, URLForm, Once, "", "icon favicon+ / "},
 	{Atom, "logo", "RFC 4287 §4.2.8", MeansLogo, MeansNothing, 1, 0, URLForm, Once, "", ""},
 	{Atom, "tagline", "Atom 0.3", MeansSubtitle, MeansNothing, 9, 0, Dropped, AnyCase, "", ""},
