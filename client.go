@@ -248,7 +248,7 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 		l.err = &Unchanged{known, response}
 		return l
 	}
-	if l.doc, l.err = p.parse(l.text, base); l.doc != nil {
+	if l.doc, l.err = p.decode(l.text, base); l.doc != nil {
 		l.doc.Response, l.doc.Header = response, resp.Header
 	} else {
 		l.err = notFeed(l.err, l.text, base, resp.Header)

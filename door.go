@@ -16,7 +16,7 @@ var _ = door.Open(door.Functions{
 		}
 		return current.element(), nil
 	},
-	Head:      func(document any) feedxml.Head { return document.(*Document).elements() },
+	Head:      func(document any) feedxml.Head { return document.(*Document).section() },
 	Published: func(document any) any { return document.(*Document).published() },
 	Observe:   func(document any, see observer) error { return document.(*Document).observe(see) },
 })
@@ -26,28 +26,28 @@ type observer = func(links, entries int, event feedxml.Event, r *feedxml.Element
 
 func (d *Document) observe(see observer) error {
 	r := Parser{}.newDocumentReader(d.text, d.URL)
-	r.Cursor, r.see = xmlscan.Open(d.text, xmlscan.Limits{}), see
-	r.Around(d.URL)
+	r.xml.Cursor, r.see = xmlscan.Open(d.text, xmlscan.Limits{}), see
+	r.xml.Around(d.URL)
 	r.document()
-	return r.Err()
+	return r.xml.Err()
 }
 
 // published returns the head section as its elements say it.
 func (d *Document) published() *Document {
-	head := d.elements()
+	head := d.section()
 	r := Parser{Trusted: true}.newDocumentReader(head.Text(), d.URL)
-	r.Elements = *head.Read()
-	r.MaxURL = r.limits.url
+	r.xml = *head.Read()
+	r.xml.MaxURL = r.limits.url
 	r.begin(d.Format)
-	for depth := r.Depth(); r.Child(depth); r.Skip() {
-		r.headElement(r.Row())
+	for depth := r.xml.Depth(); r.xml.Child(depth); r.xml.Skip() {
+		r.headElement(r.xml.Row())
 	}
 	r.head.end()
 	return r.doc
 }
 
-// elements returns the head section as read.
-func (d *Document) elements() feedxml.Head {
+// section returns the head section as read.
+func (d *Document) section() feedxml.Head {
 	return feedxml.Head{
 		Known: d.known, Others: d.extra, Scope: d.scope, Base: d.URL, Format: feedxml.Format(d.Format), Version: d.version,
 	}

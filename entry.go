@@ -42,7 +42,7 @@ func (e *Entry) say(w io.Writer, format Format) {
 		_, _ = io.WriteString(w, e.raw)
 		return
 	}
-	r := e.elements()
+	r := feedxml.Again(e.raw, e.scope, feedxml.Format(e.format()))
 	defer r.Release()
 	r.Say(w)
 }
@@ -75,7 +75,7 @@ func tellApart(entries []*Entry) {
 // madeID returns an ID made of an entry's link, title and time.
 func (e *Entry) madeID() string {
 	h := sha256.New()
-	for _, part := range []string{e.ID, e.text(0, true).Body, e.Time().UTC().Format(time.RFC3339Nano)} {
+	for _, part := range []string{e.ID, e.literalTitle(), e.Time().UTC().Format(time.RFC3339Nano)} {
 		_, _ = io.WriteString(h, strconv.Itoa(len(part))+":"+part)
 	}
 	return digestID(h)
@@ -88,7 +88,7 @@ func (e *Entry) madeID() string {
 // texts are equal then. An atom:id, or a guid with isPermaLink="false", is an ID whatever
 // it looks like. Neither ID is changed: a History, and a mirror, keep the first that came.
 func (e *Entry) Post() string {
-	post := e.post()
+	post := e.postID()
 	if post == "" || e.Time().IsZero() {
 		return ""
 	}
@@ -102,8 +102,8 @@ func (e *Entry) Post() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// post returns the part of the ID that tells posts apart; "" if that is all of it.
-func (e *Entry) post() string {
+// postID returns the part of the ID that tells posts apart; "" if that is all of it.
+func (e *Entry) postID() string {
 	if !e.WeakID && !(e.permalink && e.ID == e.id) {
 		return ""
 	}
@@ -115,7 +115,7 @@ func onePost(entries []*Entry) []*Entry {
 	names := map[string]int{}
 	several := false
 	for _, e := range entries {
-		if post := e.post(); post != "" {
+		if post := e.postID(); post != "" {
 			names[post]++
 			several = several || names[post] > 1
 		}
@@ -125,7 +125,7 @@ func onePost(entries []*Entry) []*Entry {
 	}
 	seen := map[string]bool{}
 	return slices.DeleteFunc(slices.Clone(entries), func(e *Entry) bool {
-		if names[e.post()] < 2 {
+		if names[e.postID()] < 2 {
 			return false
 		}
 		post := e.Post()
@@ -155,7 +155,7 @@ func ReadEntry(format Format, data, base string) (*Entry, error) {
 	default:
 		return nil, &ParseError{URL: base, Reason: ReasonMalformed, Clause: clauseFeed, Err: fmt.Errorf("its format is unknown: %s", clip(string(format)))}
 	}
-	doc, err := Parser{Trusted: true, Strict: true}.parse(data, base)
+	doc, err := Parser{Trusted: true, Strict: true}.decode(data, base)
 	if err != nil {
 		return nil, err
 	}
@@ -177,11 +177,6 @@ func namespaceOf(element string) string {
 	var b strings.Builder
 	xmlscan.WriteAttr(&b, "xmlns", s.Space())
 	return b.String()
-}
-
-// elements returns the entry's element read again, to be used until Release.
-func (e *Entry) elements() *feedxml.Elements {
-	return feedxml.Again(e.raw, e.scope, feedxml.Format(e.format()))
 }
 
 // surroundings returns the scope of the entry. RSS has no base of its own: where its publisher
@@ -295,7 +290,7 @@ func (e *Entry) current() (*Entry, error) {
 
 // An entryReader reads the entries of an XML document.
 type entryReader struct {
-	*elements
+	*xmlReading
 	list *entryList
 	host string // of the document
 
@@ -321,13 +316,13 @@ type entryRepairs struct {
 
 // begin begins the current element as an entry; odd if its name or namespace is misspelt.
 func (r *entryReader) begin(sc *xmlscan.Scope, odd bool) *Entry {
-	r.repairs = entryRepairs{before: r.Mender.Mended()}
-	r.start, r.reach = r.Offset(), xmlscan.Reach{}
-	_ = r.Reach() // discard the part before the entry
-	if own := r.Bases()[sc.Bases:]; len(own) > 0 {
+	r.repairs = entryRepairs{before: r.xml.Mender.Mended()}
+	r.start, r.reach = r.xml.Offset(), xmlscan.Reach{}
+	r.xml.TakeReach() // discard the part before the entry
+	if own := r.xml.Bases()[sc.Bases:]; len(own) > 0 {
 		r.reach = own[len(own)-1].Reach
 	}
-	r.odd, r.Relative = odd, false
+	r.odd, r.xml.Relative = odd, false
 	return r.list.add(sc)
 }
 
@@ -336,31 +331,31 @@ func (r *entryReader) addLinks(read func(Links) Links) {
 	if r.list.takesLinks() {
 		from := len(r.list.own)
 		links := read(r.list.own)
-		r.list.setLinks(links, from, r.End()-r.start)
+		r.list.setLinks(links, from, r.xml.End()-r.start)
 	}
 }
 
 // read reads the current entry or item. Only its own children count: elements in a source
 // or in the content describe something else.
 func (r *entryReader) read(e *Entry) {
-	depth, lenient, outer := r.Depth(), r.Lenient(), r.Native
+	depth, lenient, outer := r.xml.Depth(), r.xml.Lenient(), r.xml.Native
 	var s entryState
 	about := ""
-	if r.Format == feedxml.FormatAtom {
-		r.Native = r.Space()
+	if r.xml.Format == feedxml.FormatAtom {
+		r.xml.Native = r.xml.Space()
 	} else {
-		about = r.About()
+		about = r.xml.About()
 	}
 	var texts feedxml.TextFinder
 	r.tell(feedxml.Begins)
-	for r.Child(depth) {
-		row, odd := r.Named()
+	for r.xml.Child(depth) {
+		row, odd := r.xml.NoteName()
 		r.tell(feedxml.Child)
 		r.odd = r.odd || odd
-		texts.Look(&r.Elements, row, r.start)
+		texts.Look(&r.xml, row, r.start)
 		r.child(e, row, &s)
 	}
-	r.Native = outer
+	r.xml.Native = outer
 	e.Links = r.list.links()
 	if e.ID == "" {
 		e.ID = cmp.Or(trim(about), s.otherID)
@@ -379,7 +374,7 @@ type entryState struct {
 
 // child reads a child of an entry.
 func (r *entryReader) child(e *Entry, row *feedxml.Row, s *entryState) {
-	n, offset := row.Rank(r.Format), r.Offset()
+	n, offset := row.Rank(r.xml.Format), r.xml.Offset()
 	native := n == feedxml.FirstRank
 	if n == 0 {
 		return
@@ -388,14 +383,14 @@ func (r *entryReader) child(e *Entry, row *feedxml.Row, s *entryState) {
 	case feedxml.MeansID:
 		if !native {
 			if s.otherID == "" {
-				s.otherID = r.PlainText()
+				s.otherID = r.xml.PlainText()
 				r.noteAtom(row, offset)
 			}
 			return
 		}
 		value, ok := "", true
-		if r.Format == feedxml.FormatRSS {
-			value, ok = r.Permalink()
+		if r.xml.Format == feedxml.FormatRSS {
+			value, ok = r.xml.Permalink()
 		}
 		if id := r.idText(e); e.ID == "" {
 			e.ID, e.permalink = id, !ok || strings.EqualFold(trim(value), "true")
@@ -416,54 +411,54 @@ func (r *entryReader) child(e *Entry, row *feedxml.Row, s *entryState) {
 	case feedxml.MeansLink:
 		isAtom := row.Form == feedxml.LinkForm
 		if !isAtom {
-			_, isAtom = r.Attr("", "href")
+			_, isAtom = r.xml.Attr("", "href")
 		}
 		if isAtom {
 			r.addLinks(r.atomLink)
 			return
 		}
-		garbled := r.Mender.Garbled()
+		garbled := r.xml.Mender.Garbled()
 		r.addLinks(r.textLink)
-		r.repairs.linkGarbled = r.repairs.linkGarbled || r.Mender.Garbled() > garbled
+		r.repairs.linkGarbled = r.repairs.linkGarbled || r.xml.Mender.Garbled() > garbled
 	case feedxml.MeansEnclosure:
 		r.addLinks(r.enclosure)
 	case feedxml.MeansAuthor:
-		e.signed = e.signed || native && r.Format == feedxml.FormatAtom
+		e.signed = e.signed || native && r.xml.Format == feedxml.FormatAtom
 	case feedxml.MeansKeptBy:
 		r.keptBy(e)
 	case feedxml.MeansSource: // which has its own authors (RFC 4287 §4.2.1)
-		e.signed = e.signed || row.Form == feedxml.SourceForm && r.Format == feedxml.FormatAtom
+		e.signed = e.signed || row.Form == feedxml.SourceForm && r.xml.Format == feedxml.FormatAtom
 	}
 }
 
 // end keeps an entry just ended.
 func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
-	if r.Err() != nil || r.err != nil {
+	if r.xml.Err() != nil || r.err != nil {
 		return // the entry is incomplete
 	}
 	if r.repairs.idGarbled || r.repairs.linkGarbled && e.ID == "" || r.isIDLost(e) {
 		r.leaveOut()
 		return
 	}
-	e.raw, e.odd = r.text[r.start:r.End()], r.odd
-	if r.Format == feedxml.FormatRSS && !r.Relative && e.scope.Bases == 0 && r.reach == (xmlscan.Reach{}) {
+	e.raw, e.odd = r.text[r.start:r.xml.End()], r.odd
+	if r.xml.Format == feedxml.FormatRSS && !r.xml.Relative && e.scope.Bases == 0 && r.reach == (xmlscan.Reach{}) {
 		e.page = r.ownPage(e)
 	}
 	e.texts = texts.Found(len(e.raw))
-	if e.lenient = r.Lenient() > lenient; r.Mender.Mended() > r.repairs.before {
+	if e.lenient = r.xml.Lenient() > lenient; r.xml.Mender.Mended() > r.repairs.before {
 		r.mended(e)
 	}
-	r.list.keep(e, r.start, xmlscan.Loan{Markup: e.raw, Reach: r.reach.Max(r.Reach())})
+	r.list.keep(e, r.start, xmlscan.Loan{Markup: e.raw, Reach: r.reach.Max(r.xml.TakeReach())})
 }
 
 // idText reads the current element as an entry's id, and notices if it is damaged, or
 // differs from the entry's first.
 func (r *entryReader) idText(e *Entry) string {
-	garbled := r.Mender.Garbled()
-	id := r.PlainText()
+	garbled := r.xml.Mender.Garbled()
+	id := r.xml.PlainText()
 	switch r.repairs.ids++; {
 	case e.ID == "":
-		r.repairs.idGarbled = r.repairs.idGarbled || r.Mender.Garbled() > garbled
+		r.repairs.idGarbled = r.repairs.idGarbled || r.xml.Mender.Garbled() > garbled
 	case id != "" && id != e.ID:
 		r.repairs.joined = true
 	}
@@ -472,14 +467,14 @@ func (r *entryReader) idText(e *Entry) string {
 
 // isIDLost reports whether the entry ending here has only a part of an id.
 func (r *entryReader) isIDLost(e *Entry) bool {
-	if e.ID != "" || r.repairs.ids > 0 || r.Mender.Mended() == r.repairs.before {
+	if e.ID != "" || r.repairs.ids > 0 || r.xml.Mender.Mended() == r.repairs.before {
 		return false
 	}
 	name := "guid"
 	if r.doc.Format == Atom {
 		name = "id"
 	}
-	return xmlscan.HasEndTag(r.text[r.start:r.End()], name)
+	return xmlscan.HasEndTag(r.text[r.start:r.xml.End()], name)
 }
 
 // leaveOut leaves out an entry whose id is damaged: it would be another entry.
@@ -492,13 +487,13 @@ func (r *entryReader) leaveOut() {
 
 // mended makes an entry just ended well-formed.
 func (r *entryReader) mended(e *Entry) {
-	if r.Mender.Unclosed() && e.Links.has(relPrevArchive, relNext) && r.linkAt < 0 {
+	if r.xml.Mender.Unclosed() && e.Links.has(relPrevArchive, relNext) && r.linkAt < 0 {
 		r.linkAt = r.start
 	}
 	if (r.repairs.joined || r.repairs.ids == 0 && r.hasTwoLinks(e)) && r.twoInOne < 0 {
 		r.twoInOne = r.start
 	}
-	e.raw, e.texts = r.Mended(e.raw, e.scope), feedxml.Places{}
+	e.raw, e.texts = r.xml.Mended(e.raw, e.scope), feedxml.Places{}
 	e.lenient = false
 }
 
@@ -510,7 +505,7 @@ func (r *entryReader) hasTwoLinks(e *Entry) bool {
 
 // keptBy reads the current element, which names the reader whose copy the entry is.
 func (r *entryReader) keptBy(e *Entry) {
-	by, _ := r.Attr("", "by")
+	by, _ := r.xml.Attr("", "by")
 	if by = clip(trim(by)); by == "" {
 		by = unknown
 	}
@@ -668,30 +663,30 @@ func (l *entryList) links() Links {
 	return l.pool[from:len(l.pool):len(l.pool)]
 }
 
-// elements are the elements of an XML document while it is read into a Document.
-type elements struct {
+// An xmlReading is the state of reading an XML document into a Document.
+type xmlReading struct {
 	reading
-	feedxml.Elements
+	xml    feedxml.Elements
 	inHead bool // the current link is in the head section
 
 	see observer
 }
 
 // tell tells the observer, if there is one.
-func (r *elements) tell(event feedxml.Event) {
+func (r *xmlReading) tell(event feedxml.Event) {
 	if r.see != nil {
-		r.see(len(r.doc.Links), len(r.doc.Entries), event, &r.Elements)
+		r.see(len(r.doc.Links), len(r.doc.Entries), event, &r.xml)
 	}
 }
 
 // fail ends reading at the current token.
-func (r *elements) fail(reason Reason, clause, what string) {
-	r.failAt(r.Offset(), reason, clause, what)
-	r.Stop()
+func (r *xmlReading) fail(reason Reason, clause, what string) {
+	r.failAt(r.xml.Offset(), reason, clause, what)
+	r.xml.Stop()
 }
 
 // timeText reads the current element's text as a date.
-func (r *elements) timeText() time.Time {
-	offset := r.Offset()
-	return r.parseTime(r.ElementText(), offset)
+func (r *xmlReading) timeText() time.Time {
+	offset := r.xml.Offset()
+	return r.parseTime(r.xml.ElementText(), offset)
 }

@@ -38,8 +38,8 @@
 // [Note] records each leniency with its line.
 //
 // [Entry.Title], [Entry.Summary] and [Entry.Content] return text with its type, and
-// [Entry.XML] the entry as it was published. Package compose has everything else an entry
-// says, and package togofeed the form of gofeed.
+// [Entry.XML] the entry as it was published; other methods of Entry and fields of [Document]
+// have all that the formats define. Package togofeed has the form of gofeed.
 //
 // [Client.Poll] polls one document conditionally, and [Schedule.Next] says when to poll
 // next. The Walk of package mirror polls a whole history: a program stores the Ledger of
@@ -358,14 +358,14 @@ func (t Text) Plain() string { return feedxml.Construct(t).Plain() }
 func (t Text) HTML() string { return feedxml.Construct(t).AsHTML() }
 
 // Title returns the entry's title.
-func (e *Entry) Title() Text { return e.text(0, false) }
+func (e *Entry) Title() Text { return e.text(feedxml.TitleOf) }
 
 // Summary returns the entry's summary; in RSS, its description. If there is none, it
 // returns media:description.
-func (e *Entry) Summary() Text { return e.text(1, false) }
+func (e *Entry) Summary() Text { return e.text(feedxml.SummaryOf) }
 
 // Content returns the entry's content; in RSS, content:encoded.
-func (e *Entry) Content() Text { return e.text(2, false) }
+func (e *Entry) Content() Text { return e.text(feedxml.ContentOf) }
 
 func (e *Entry) format() Format {
 	if e.Head == nil {
@@ -374,17 +374,28 @@ func (e *Entry) format() Format {
 	return e.Head.Format
 }
 
-// text reads one of the three texts from the entry as published. A literal title of RSS
-// has its references to characters as they are.
-func (e *Entry) text(which int, literal bool) Text {
-	place := e.texts[which]
-	switch {
-	case e.format() == JSONFeed:
+// text reads one of the three texts from the entry as published.
+func (e *Entry) text(which feedxml.TextOf) Text {
+	if e.format() == JSONFeed {
 		return e.jsonText(which)
-	case e.raw == "" || place < 0:
-		return Text{}
 	}
-	return Text(feedxml.Text(e.raw, e.scope, e.page, feedxml.Format(e.format()), which, place, literal))
+	texts := e.published()
+	return Text(texts.Text(which))
+}
+
+// literalTitle returns the title; in RSS, with its references to characters as they are.
+func (e *Entry) literalTitle() string {
+	if e.format() == JSONFeed {
+		return e.Title().Body
+	}
+	texts := e.published()
+	texts.Literal = true
+	return texts.Text(feedxml.TitleOf).Body
+}
+
+// published returns the entry's texts as published.
+func (e *Entry) published() feedxml.Texts {
+	return feedxml.Texts{Raw: e.raw, Scope: e.scope, Page: e.page, Format: feedxml.Format(e.format()), Places: e.texts}
 }
 
 // clip shortens a quotation in a message.

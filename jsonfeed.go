@@ -292,18 +292,18 @@ func jsonPlaces(p jsonfeed.Places) feedxml.Places {
 }
 
 // jsonText returns one of a JSON Feed item's texts.
-func (e *Entry) jsonText(which int) Text {
+func (e *Entry) jsonText(which feedxml.TextOf) Text {
 	place := int(e.texts[which])
 	if place == 0 {
 		place = int(jsonPlaces(jsonfeed.ReadItem(e.raw).Places)[which])
 	}
 	t := Text{Type: textPlain, Base: e.scope.Base}
 	switch {
-	case (place == -1 || place == 0) && which == 2:
+	case (place == -1 || place == 0) && which == feedxml.ContentOf:
 		return e.picture()
 	case place == -1 || place == 0:
 		return Text{}
-	case place > 0 && which == 2:
+	case place > 0 && which == feedxml.ContentOf:
 		t.Type = textHTML
 	}
 	t.Body = jsonfeed.StringAt(e.raw, max(place, -place))

@@ -312,9 +312,9 @@ func (d *Document) lostBeyond(feed Kind) string {
 }
 
 // atomLink reads atom:link, in either format, and appends its links.
-func (r *elements) atomLink(links Links) Links {
-	offset := r.Offset()
-	link := Link(r.AtomLink())
+func (r *xmlReading) atomLink(links Links) Links {
+	offset := r.xml.Offset()
+	link := Link(r.xml.AtomLink())
 	switch {
 	case link.Href == "":
 		r.lose(link.Rel)
@@ -331,7 +331,7 @@ const maxRelations = 16
 
 // appendRelations appends the link once for each of its relations: there is one by the
 // specification, but some feeds have a list.
-func (r *elements) appendRelations(links Links, link Link, offset int) Links {
+func (r *xmlReading) appendRelations(links Links, link Link, offset int) Links {
 	rel, n := link.Rel, 0
 	if strings.ContainsAny(rel, " \t\r\n") {
 		r.note("relation-list", "a link has one relation (RFC 4287 §4.2.7.2), not a list: "+clip(rel), offset)
@@ -352,7 +352,7 @@ func (r *elements) appendRelations(links Links, link Link, offset int) Links {
 }
 
 // lose records the relations of an unusable link, if the head section has it.
-func (r *elements) lose(rel string) {
+func (r *xmlReading) lose(rel string) {
 	if r.inHead {
 		r.doc.lose(rel)
 	}
@@ -360,8 +360,8 @@ func (r *elements) lose(rel string) {
 
 // headLink reads a link of the head section: Atom's, or RSS's, whose text is the reference.
 func (r *documentReader) headLink(row *feedxml.Row) {
-	if _, ok := r.Attr("", "href"); !ok && row.Form == feedxml.URLForm {
-		rel, _ := r.Attr("", "rel")
+	if _, ok := r.xml.Attr("", "href"); !ok && row.Form == feedxml.URLForm {
+		rel, _ := r.xml.Attr("", "rel")
 		r.doc.lose(rel)
 		r.setLinks(r.textLink(r.doc.Links))
 		return

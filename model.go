@@ -135,14 +135,14 @@ func (e *Entry) Source() *Document {
 // sourceDocument reads atom:source; nil if it is not well-formed.
 func sourceDocument(element string) *Document {
 	r := Parser{Strict: true}.newDocumentReader(element, "")
-	r.Cursor = xmlscan.Open(element, r.limits.xml)
-	r.Around("")
-	if !r.Child(0) {
+	r.xml.Cursor = xmlscan.Open(element, r.limits.xml)
+	r.xml.Around("")
+	if !r.xml.Child(0) {
 		return nil
 	}
 	r.begin(Atom)
 	r.atomFeed()
-	if r.Err() != nil || r.err != nil {
+	if r.xml.Err() != nil || r.err != nil {
 		return nil
 	}
 	head := r.doc.headOnly()
@@ -240,7 +240,7 @@ func (e *Entry) Extensions() []string {
 // its namespaces: those of other vocabularies, and those that the fields do not express, or not
 // all of. Those of RSS, and other members of a JSON Feed, are as in Entry.Extensions.
 func (d *Document) Extensions() []string {
-	head := d.elements()
+	head := d.section()
 	return head.Extensions()
 }
 

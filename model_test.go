@@ -1,6 +1,7 @@
 package feedhistory_test
 
 import (
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,41 +12,13 @@ import (
 	. "github.com/feedhistory/feedhistory"
 )
 
-// The rich documents say the same things, each in its format's own elements.
-const (
-	richAtom = `<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="de">
-<id>urn:f</id><title>F</title><updated>2003-12-13T18:30:02Z</updated>
-<author><name>Ann</name><uri>ann</uri><email>ann@a.example</email></author><contributor><name>Bob</name></contributor>
-<category term="c" scheme="http://a.example/c" label="C"/><category term="d"/>
-<rights type="html">&lt;b&gt;(c)&lt;/b&gt; A</rights><generator uri="g" version="1">G</generator><icon>i.png</icon><logo>l.png</logo>
-<entry xml:lang="fr"><id>urn:1</id><title>One</title><updated>2003-12-13T18:30:02Z</updated>
-<link rel="alternate" type="application/activity+json" href="1.json"/><link href="1"/>
-<link rel="replies" type="application/atom+xml" href="1/replies.atom"/><link rel="replies" type="text/html" href="1/replies"/>
-<link rel="enclosure" href="1.mp3" type="audio/mpeg" length="1000" title="Sound"/>
-<author><name>Nils</name></author><contributor><name>Ida</name><uri>ida</uri></contributor>
-<category term="c" label="C"/><rights>(c) N</rights>
-<source><id>urn:s</id><title>S</title><updated>2003-12-13T18:30:02Z</updated><link rel="self" href="s.atom"/><author><name>Eve</name></author></source></entry>
-<entry><id>urn:2</id><title>Two</title><updated>2003-12-13T18:30:02Z</updated></entry>
-<entry><id>urn:3</id><title>Three</title><updated>2003-12-13T18:30:02Z</updated><source><title>S</title><author><name>Eve</name></author></source></entry>
-</feed>`
-	richRSS = `<rss version="2.0" xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd" xmlns:media="http://search.yahoo.com/mrss/"><channel>
-<title>F</title><link>http://a.example/</link><description>D</description><language>de</language><copyright>(c) A</copyright>
-<managingEditor>ann@a.example (Ann)</managingEditor><itunes:author>The Show</itunes:author><webMaster>w@a.example</webMaster>
-<category domain="http://a.example/c">c</category><category>d</category><generator>G 1</generator>
-<image><url>l.png</url><title>F</title><link>http://a.example/</link></image><ttl>60</ttl>
-<item><guid isPermaLink="false">urn:1</guid><title>One</title><link>http://a.example/1</link><comments>http://a.example/1#c</comments>
-<author>nils@a.example (Nils)</author><dc:creator>Nils</dc:creator><dc:creator>Ida</dc:creator><itunes:author>The Show</itunes:author><dc:contributor>Bob</dc:contributor>
-<category domain="http://a.example/c">c</category><dc:subject>c2</dc:subject><dc:rights>(c) N</dc:rights><dc:language>fr</dc:language>
-<source url="http://s.example/rss">S</source><enclosure url="1.mp3" type="audio/mpeg" length="1000"/><itunes:duration>1:02:03</itunes:duration>
-<itunes:image href="http://a.example/1.jpg"/><media:thumbnail url="http://a.example/t.jpg"/></item>
-<item><guid isPermaLink="false">urn:2</guid><title>Two</title></item>
-<item><guid isPermaLink="false">urn:3</guid><title>Three</title><itunes:author>The Show</itunes:author></item>
-</channel></rss>`
-	richJSON = `{"version":"https://jsonfeed.org/version/1.1","title":"F","language":"de","icon":"http://a.example/i.png","authors":[{"name":"Ann","url":"http://a.example/ann"}],
-"items":[{"id":"urn:1","title":"One","url":"http://a.example/1","content_text":"x","language":"fr","authors":[{"name":"Nils"}],"tags":["c","d"],"image":"1.jpg",
-"attachments":[{"url":"1.mp3","mime_type":"audio/mpeg","size_in_bytes":1000,"duration_in_seconds":3723,"title":"Sound"}]},
-{"id":"urn:2","content_text":"y"}]}`
-)
+// The documents of testdata/rich say the same things, each in its format's own elements.
+func rich(t *testing.T, name string) *Document {
+	t.Helper()
+	text, err := os.ReadFile("testdata/rich/feed." + name)
+	require.NoError(t, err)
+	return readRich(t, string(text))
+}
 
 func readRich(t *testing.T, text string) *Document {
 	t.Helper()
@@ -56,7 +29,7 @@ func readRich(t *testing.T, text string) *Document {
 
 // The head of a feed has what each format says about the feed as a whole.
 func TestHeadsOfRichDocuments(t *testing.T) {
-	doc := readRich(t, richAtom)
+	doc := rich(t, "atom")
 	require.Equal(t, []Person{{Name: "Ann", URI: "http://a.example/ann", Email: "ann@a.example"}}, doc.Authors)
 	require.Equal(t, []Person{{Name: "Bob"}}, doc.Contributors)
 	require.Equal(t, []Category{{Term: "c", Scheme: "http://a.example/c", Label: "C"}, {Term: "d"}}, doc.Categories)
@@ -66,7 +39,7 @@ func TestHeadsOfRichDocuments(t *testing.T) {
 	require.Equal(t, "http://a.example/l.png", doc.Logo)
 	require.Equal(t, "de", doc.Language)
 
-	doc = readRich(t, richRSS)
+	doc = rich(t, "rss")
 	require.Equal(t, []Person{{Name: "Ann", Email: "ann@a.example"}}, doc.Authors)
 	require.Empty(t, doc.Contributors)
 	require.Equal(t, []Category{{Term: "c", Scheme: "http://a.example/c"}, {Term: "d"}}, doc.Categories)
@@ -78,7 +51,7 @@ func TestHeadsOfRichDocuments(t *testing.T) {
 	require.Equal(t, time.Hour, doc.Schedule.Every)
 	require.Equal(t, []string{`<webMaster xmlns="http://backend.userland.com/rss2">w@a.example</webMaster>`}, grep(doc.Extensions(), "webMaster"))
 
-	doc = readRich(t, richJSON)
+	doc = rich(t, "json")
 	require.Equal(t, []Person{{Name: "Ann", URI: "http://a.example/ann"}}, doc.Authors)
 	require.Equal(t, "http://a.example/i.png", doc.Icon)
 	require.Equal(t, "de", doc.Language)
@@ -88,8 +61,7 @@ func TestHeadsOfRichDocuments(t *testing.T) {
 func TestEntriesOfRichDocuments(t *testing.T) {
 	ann := Person{Name: "Ann", URI: "http://a.example/ann", Email: "ann@a.example", Inherited: true}
 	for _, test := range []struct {
-		format                 string
-		text                   string
+		format                 string     // the end of its name
 		authors                [][]Person // of the entries
 		contributors           []Person   // of the first one
 		categories             []Category
@@ -99,7 +71,7 @@ func TestEntriesOfRichDocuments(t *testing.T) {
 		image                  string
 	}{
 		{
-			"Atom", richAtom,
+			"atom",
 			[][]Person{{{Name: "Nils"}}, {ann}, {{Name: "Eve", Inherited: true}}},
 			[]Person{{Name: "Ida", URI: "http://a.example/ida"}},
 			[]Category{{Term: "c", Label: "C"}},
@@ -108,7 +80,7 @@ func TestEntriesOfRichDocuments(t *testing.T) {
 			Enclosure{URL: "http://a.example/1.mp3", Type: "audio/mpeg", Length: 1000, Title: "Sound"}, "",
 		},
 		{
-			"RSS", richRSS,
+			"rss",
 			[][]Person{{{Name: "Nils", Email: "nils@a.example"}, {Name: "Ida"}}, nil, {{Name: "The Show"}}},
 			[]Person{{Name: "Bob"}},
 			[]Category{{Term: "c", Scheme: "http://a.example/c"}, {Term: "c2"}},
@@ -117,14 +89,14 @@ func TestEntriesOfRichDocuments(t *testing.T) {
 			Enclosure{URL: "http://a.example/1.mp3", Type: "audio/mpeg", Length: 1000, Duration: 3723 * time.Second}, "http://a.example/1.jpg",
 		},
 		{
-			"JSON Feed", richJSON,
+			"json",
 			[][]Person{{{Name: "Nils"}}, {{Name: "Ann", URI: "http://a.example/ann", Inherited: true}}},
 			nil, []Category{{Term: "c"}, {Term: "d"}}, "", "", "http://a.example/1", nil,
 			Enclosure{URL: "http://a.example/1.mp3", Type: "audio/mpeg", Length: 1000, Duration: 3723 * time.Second, Title: "Sound"}, "http://a.example/1.jpg",
 		},
 	} {
 		t.Run(test.format, func(t *testing.T) {
-			doc := readRich(t, test.text)
+			doc := rich(t, test.format)
 			require.Len(t, doc.Entries, len(test.authors))
 			for i, want := range test.authors {
 				require.Equal(t, want, doc.Entries[i].Authors(), i)

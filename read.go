@@ -69,18 +69,18 @@ func (p Parser) Parse(r io.Reader, base string) (*Document, error) {
 		return nil, errors.New("feedhistory: Parse: the io.Reader is nil")
 	}
 	limit := p.limits().bytes
-	text, err := read(r, limit)
+	text, err := readAll(r, limit)
 	if err != nil {
 		return nil, err
 	}
 	if int64(len(text)) > limit {
 		return nil, &ParseError{URL: base, Reason: ReasonLimit, Clause: clauseLimits, Err: tooLarge(limit)}
 	}
-	return p.parse(text, base)
+	return p.decode(text, base)
 }
 
-// read reads all of r, or one byte more than the limit.
-func read(r io.Reader, limit int64) (string, error) {
+// readAll reads all of r, or one byte more than the limit.
+func readAll(r io.Reader, limit int64) (string, error) {
 	var text strings.Builder
 	if known, ok := r.(interface { // strings.Reader, bytes.Buffer …
 		io.WriterTo
@@ -94,12 +94,12 @@ func read(r io.Reader, limit int64) (string, error) {
 	return text.String(), err
 }
 
-// parse reads a whole document as received.
-func (p Parser) parse(data, base string) (doc *Document, err error) {
+// decode reads a whole document as received, in the format that its first character tells.
+func (p Parser) decode(data, base string) (doc *Document, err error) {
 	if isJSON(data) {
 		doc, err = p.parseJSON(data, base)
 	} else {
-		doc, err = p.parseXML(data, base)
+		doc, err = p.readXML(data, base)
 	}
 	if doc != nil {
 		doc.noteMediaType(p.Header, data)
@@ -145,8 +145,8 @@ func mediaType(header http.Header) string {
 	return strings.TrimSpace(kind)
 }
 
-func (p Parser) parseXML(data, base string) (*Document, error) {
-	r, err := p.newReader(data, base)
+func (p Parser) readXML(data, base string) (*Document, error) {
+	r, err := p.openXML(data, base)
 	if err != nil {
 		return nil, err
 	}
@@ -161,16 +161,17 @@ func (p Parser) peek(prefix, base string) (*Document, bool) {
 	if isJSON(prefix) {
 		return nil, false
 	}
-	r, err := p.newReader(prefix, base)
+	r, err := p.openXML(prefix, base)
 	if err != nil {
 		return nil, false
 	}
 	r.headOnly = true
 	r.document()
-	return r.doc, r.Stopped() && r.err == nil
+	return r.doc, r.xml.Stopped() && r.err == nil
 }
 
-func (p Parser) newReader(data, base string) (*documentReader, error) {
+// openXML returns a reader of a document, decoded to UTF-8.
+func (p Parser) openXML(data, base string) (*documentReader, error) {
 	decode := xmlscan.DecodeOnce
 	if p.Strict {
 		decode = xmlscan.Decode
@@ -181,8 +182,8 @@ func (p Parser) newReader(data, base string) (*documentReader, error) {
 	}
 	text = xmlscan.Expand(text)
 	r := p.newDocumentReader(text, base)
-	r.Cursor, r.decoding = xmlscan.New(text, r.limits.xml), notes
-	r.Around(base)
+	r.xml.Cursor, r.decoding = xmlscan.New(text, r.limits.xml), notes
+	r.xml.Around(base)
 	r.addNotes(notes)
 	return r, nil
 }
@@ -191,7 +192,7 @@ func (p Parser) newReader(data, base string) (*documentReader, error) {
 // entryReader over the same elements. atom.go and rss.go have the parts in which the
 // formats differ.
 type documentReader struct {
-	elements
+	xmlReading
 	head     headReader
 	list     entryList
 	entries  entryReader
@@ -209,19 +210,19 @@ type documentReader struct {
 // newDocumentReader returns a reader of a text, still without its cursor.
 func (p Parser) newDocumentReader(text, url string) *documentReader {
 	r := &documentReader{header: p.Header, loose: -1}
-	r.reading, r.Elements = p.newReading(text, url), feedxml.New(text, url)
-	r.MaxURL, r.Note = r.limits.url, r.note
+	r.reading, r.xml = p.newReading(text, url), feedxml.New(text, url)
+	r.xml.MaxURL, r.xml.Note = r.limits.url, r.note
 	r.head.in, r.list.in = &r.reading, &r.reading
-	r.entries = entryReader{elements: &r.elements, list: &r.list, host: iri.Split(url).Authority, leftOut: -1, twoInOne: -1, linkAt: -1}
+	r.entries = entryReader{xmlReading: &r.xmlReading, list: &r.list, host: iri.Split(url).Authority, leftOut: -1, twoInOne: -1, linkAt: -1}
 	return r
 }
 
 // document reads the root element.
 func (r *documentReader) document() {
-	if !r.Child(0) {
+	if !r.xml.Child(0) {
 		return
 	}
-	space, root := r.Space(), r.Local()
+	space, root := r.xml.Space(), r.xml.Local()
 	switch {
 	case strings.EqualFold(root, "feed") && (feedxml.IsAtom(space) || space == ""):
 		r.begin(Atom)
@@ -229,7 +230,7 @@ func (r *documentReader) document() {
 	case strings.EqualFold(root, "rss"), root == "RDF" && space == feedxml.RDF:
 		r.begin(RSS)
 		if root != "RDF" {
-			r.Native = space
+			r.xml.Native = space
 		}
 		r.rss()
 	default:
@@ -245,13 +246,13 @@ func (r *documentReader) document() {
 			r.failPage(r.err.Offset)
 		}
 	}
-	for !r.Stopped() && r.Next() != xmlscan.Stop {
+	for !r.xml.Stopped() && r.xml.Next() != xmlscan.Stop {
 	}
 }
 
 // begin begins a document of the given format.
 func (r *documentReader) begin(format Format) {
-	r.doc.Format, r.Format = format, feedxml.Format(format)
+	r.doc.Format, r.xml.Format = format, feedxml.Format(format)
 }
 
 // entry reads the current element as an entry, unless reading ends here; odd if its name or
@@ -259,42 +260,42 @@ func (r *documentReader) begin(format Format) {
 func (r *documentReader) entry(odd bool) {
 	switch {
 	case r.headOnly:
-		r.Stop()
+		r.xml.Stop()
 	case r.list.full():
 		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d entries", r.limits.entries))
 	default:
-		r.entries.read(r.entries.begin(r.scopes[r.Depth()-1], odd))
+		r.entries.read(r.entries.begin(r.scopes[r.xml.Depth()-1], odd))
 	}
 }
 
 // wrapped reads the entries in an element around them, unknown to all formats. In RSS
 // 1.0, items has a list of references instead.
 func (r *documentReader) wrapped(name string) {
-	offset, depth := r.Offset(), r.Depth()
+	offset, depth := r.xml.Offset(), r.xml.Depth()
 	if depth == len(r.scopes) {
 		return
 	}
 	r.enter()
 	noted := false
-	for r.Child(depth) {
-		if r.Local() != name || r.Space() != r.Native && r.Space() != "" && feedxml.RDFVersion(r.Space()) == "" {
+	for r.xml.Child(depth) {
+		if r.xml.Local() != name || r.xml.Space() != r.xml.Native && r.xml.Space() != "" && feedxml.RDFVersion(r.xml.Space()) == "" {
 			continue
 		}
 		if !noted {
 			r.note("entries-wrapped", "the entries are in an element which the format does not have", offset)
 			noted = true
 		}
-		r.entry(r.Row().Name != name || r.Space() != r.Cursor.Space())
+		r.entry(r.xml.Row().Name != name || r.xml.Space() != r.xml.Cursor.Space())
 	}
 }
 
 // finish completes the document, and returns the reader's error.
 func (r *documentReader) finish() (*Document, error) {
 	r.head.addHeader(r.header)
-	notes, _ := r.Notes()
+	notes, _ := r.xml.Notes()
 	r.addNotes(notes)
 	r.findDamage()
-	if err := r.Err(); err != nil && r.err == nil {
+	if err := r.xml.Err(); err != nil && r.err == nil {
 		r.err = r.scanError(err)
 	}
 	return r.reading.finish(&r.list)
@@ -302,9 +303,9 @@ func (r *documentReader) finish() (*Document, error) {
 
 // enter keeps the scope of the current element's children.
 func (r *documentReader) enter() {
-	sc := r.NewScope()
-	sc.Clean = r.Clean()
-	r.scopes[r.Depth()] = sc
+	sc := r.xml.NewScope()
+	sc.Clean = r.xml.Clean()
+	r.scopes[r.xml.Depth()] = sc
 }
 
 // children reads the children of feed or channel. Atom allows any order, so a link or
@@ -312,10 +313,10 @@ func (r *documentReader) enter() {
 func (r *documentReader) children(depth int, entry string) {
 	r.enter()
 	r.tell(feedxml.Begins)
-	for r.Child(depth) {
-		row, odd := r.Named()
-		if r.bare && r.Space() == "" && row.AtomRank > 0 { // others are foreign markup, which Atom allows
-			r.note("namespace-unknown", "elements without a namespace are read as Atom's", r.Offset())
+	for r.xml.Child(depth) {
+		row, odd := r.xml.NoteName()
+		if r.bare && r.xml.Space() == "" && row.AtomRank > 0 { // others are foreign markup, which Atom allows
+			r.note("namespace-unknown", "elements without a namespace are read as Atom's", r.xml.Offset())
 			r.bare = false
 		}
 		switch row.Form {
@@ -334,8 +335,8 @@ func (r *documentReader) children(depth int, entry string) {
 // headElement reads the current element of the head section, and reports whether the
 // Document's fields express all of it.
 func (r *documentReader) headElement(row *feedxml.Row) (known bool) {
-	doc, offset, n := r.doc, r.Offset(), row.Rank(r.Format)
-	isAtom := r.Format == feedxml.FormatAtom
+	doc, offset, n := r.doc, r.xml.Offset(), row.Rank(r.xml.Format)
+	isAtom := r.xml.Format == feedxml.FormatAtom
 	if n == 0 || n < feedxml.FirstRank && isAtom && row.Feed == feedxml.MeansTitle {
 		return false
 	}
@@ -347,13 +348,13 @@ func (r *documentReader) headElement(row *feedxml.Row) (known bool) {
 		if !r.head.better(row) {
 			return false
 		}
-		doc.Title = r.head.shorten(r.Construct().Plain(), offset)
+		doc.Title = r.head.shorten(r.xml.Construct().Plain(), offset)
 	case feedxml.MeansSubtitle:
 		var text feedxml.Construct
 		if isAtom {
-			text = r.Construct()
+			text = r.xml.Construct()
 		} else {
-			text = r.TextOrMarkup(feedxml.Construct{Type: textPlain, Base: r.Base()})
+			text = r.xml.TextOrMarkup(feedxml.Construct{Type: textPlain, Base: r.xml.Base()})
 		}
 		doc.Subtitle = r.head.shorten(text.Plain(), offset)
 	case feedxml.MeansAuthor:
@@ -383,7 +384,7 @@ func (r *documentReader) headElement(row *feedxml.Row) (known bool) {
 		return false
 	case feedxml.MeansLanguage:
 		if (!isAtom || doc.Language == "") && r.head.better(row) {
-			doc.Language = r.LanguageText()
+			doc.Language = r.xml.LanguageText()
 		}
 		return false
 	case feedxml.MeansIcon, feedxml.MeansLogo:
@@ -502,20 +503,20 @@ func (h *headReader) addHeader(header http.Header) {
 // keep reads the current element of the head section, and remembers it: elements
 // without a meaning here for writing the document again, and the others for Feed.
 func (r *documentReader) keep(row *feedxml.Row, known bool) {
-	start, mended := r.Offset(), r.Mender.Mended()
+	start, mended := r.xml.Offset(), r.xml.Mender.Mended()
 	r.notice(row)
-	known = known || r.doc.Format == RSS && r.Prefix() == "" && feedxml.RDFVersion(r.Space()) != "" // RSS 1.0: not an element RSS 2.0 could have
+	known = known || r.doc.Format == RSS && r.xml.Prefix() == "" && feedxml.RDFVersion(r.xml.Space()) != "" // RSS 1.0: not an element RSS 2.0 could have
 	known = r.headElement(row) || known
-	r.Skip()
-	if r.Err() != nil || r.err != nil {
+	r.xml.Skip()
+	if r.xml.Err() != nil || r.err != nil {
 		return
 	}
-	sc, raw := r.scopes[r.Depth()], r.text[start:r.End()]
+	sc, raw := r.scopes[r.xml.Depth()], r.text[start:r.xml.End()]
 	switch {
 	case known && (len(r.doc.known) == maxExtra || r.knownBytes+len(raw) > maxHead), len(r.doc.extra) == maxExtra:
 		return
-	case r.Mender.Mended() > mended:
-		raw = r.Mended(raw, sc)
+	case r.xml.Mender.Mended() > mended:
+		raw = r.xml.Mended(raw, sc)
 	}
 	lends := sc.Lends(xmlscan.Loan{Raw: raw, Markup: raw})
 	switch {
@@ -536,7 +537,7 @@ func (r *documentReader) keep(row *feedxml.Row, known bool) {
 // icon reads the URL of the feed's icon, or of its logo: the current element's text, an attribute,
 // or the text of a child.
 func (r *documentReader) icon(row *feedxml.Row) {
-	rank := row.Rank(r.Format)
+	rank := row.Rank(r.xml.Format)
 	set := func(url string) {
 		r.head.setIcon(url, rank)
 		if row.Feed == feedxml.MeansLogo && url != "" && rank > r.head.ranks[row.Feed] {
@@ -545,16 +546,16 @@ func (r *documentReader) icon(row *feedxml.Row) {
 	}
 	switch row.Form {
 	case feedxml.HrefForm:
-		href, _ := r.Attr("", "href")
-		set(r.Reference(trim(href), r.Offset()))
+		href, _ := r.xml.Attr("", "href")
+		set(r.xml.Reference(trim(href), r.xml.Offset()))
 	case feedxml.ImageForm:
-		for depth := r.Depth(); r.Child(depth); {
-			if r.Local() == "url" {
-				set(r.TextReference())
+		for depth := r.xml.Depth(); r.xml.Child(depth); {
+			if r.xml.Local() == "url" {
+				set(r.xml.TextReference())
 			}
 		}
 	default:
-		set(r.TextReference())
+		set(r.xml.TextReference())
 	}
 }
 
@@ -563,23 +564,23 @@ func (r *documentReader) description(row *feedxml.Row) {
 	doc := r.doc
 	switch row.Feed {
 	case feedxml.MeansContributor:
-		if p := r.AnyPerson(row); len(doc.Contributors) < maxExtra && r.head.holds(len(p.Name)+len(p.Email)+len(p.URI)) {
+		if p := r.xml.AnyPerson(row); len(doc.Contributors) < maxExtra && r.head.holds(len(p.Name)+len(p.Email)+len(p.URI)) {
 			doc.Contributors = append(doc.Contributors, personOf(p))
 		}
 	case feedxml.MeansCategory:
-		c := Category(r.Elements.Category(row))
+		c := Category(r.xml.Category(row))
 		isThere := func(k Category) bool { return k == c || c.Label == "" && k.Term == c.Term && k.Scheme == c.Scheme }
 		if c.Term != "" && len(doc.Categories) < maxExtra && !slices.ContainsFunc(doc.Categories, isThere) && r.head.holds(len(c.Term)+len(c.Scheme)+len(c.Label)) {
 			doc.Categories = append(doc.Categories, c)
 		}
 	case feedxml.MeansRights:
 		if r.head.better(row) {
-			if t := r.Rights(row); r.head.holds(len(t.Body) + len(t.Base)) {
+			if t := r.xml.Rights(row); r.head.holds(len(t.Body) + len(t.Base)) {
 				doc.Rights = Text(t)
 			}
 		}
 	case feedxml.MeansGenerator:
-		if g := r.Elements.Generator(row); r.head.better(row) && r.head.holds(len(g.Name)+len(g.URI)+len(g.Version)) {
+		if g := r.xml.Generator(row); r.head.better(row) && r.head.holds(len(g.Name)+len(g.URI)+len(g.Version)) {
 			doc.Generator = Generator(g)
 		}
 	}
@@ -588,8 +589,8 @@ func (r *documentReader) description(row *feedxml.Row) {
 // flag reads fh:complete and fh:archive (5005#2, 5005#14), and the elements drafts of
 // the RFC had instead.
 func (r *documentReader) flag() {
-	offset := r.Offset()
-	switch r.Local() {
+	offset := r.xml.Offset()
+	switch r.xml.Local() {
 	case "complete":
 		r.doc.Complete = true
 	case "archive":
@@ -602,7 +603,7 @@ func (r *documentReader) flag() {
 		}
 		r.setLinks(links)
 	case "incremental":
-		incremental := strings.TrimSpace(r.ElementText())
+		incremental := strings.TrimSpace(r.xml.ElementText())
 		r.note("legacy-draft", "fh:incremental comes from a draft of RFC 5005", offset)
 		if incremental == "false" { // draft 04 §2: this document has all entries
 			r.doc.Complete = true
@@ -629,9 +630,9 @@ func (d *Document) headOnly() Document {
 // coverage reads the current element. A verdict unknown here makes a note and has no
 // effect.
 func (r *documentReader) coverage() {
-	offset, depth := r.Offset(), r.Depth()
+	offset, depth := r.xml.Offset(), r.xml.Depth()
 	c, tooMany := &Coverage{}, false
-	attr := func(name string) string { value, _ := r.Attr("", name); return trim(value) }
+	attr := func(name string) string { value, _ := r.xml.Attr("", name); return trim(value) }
 	if of := attr("of"); iri.IsHTTP(of) && len(of) <= r.limits.url {
 		c.Of = iri.Redact(of)
 	}
@@ -647,9 +648,9 @@ func (r *documentReader) coverage() {
 	if err != nil {
 		r.note("coverage-unread", "the feed declares how much it has of another one as "+clip(verdict)+", which is not a verdict", offset)
 	}
-	for r.Child(depth) {
+	for r.xml.Child(depth) {
 		switch {
-		case r.Cursor.Space() != feedxml.Coverage || r.Local() != "gap":
+		case r.xml.Cursor.Space() != feedxml.Coverage || r.xml.Local() != "gap":
 		case len(c.Gaps) == feedxml.MaxDeclared:
 			tooMany = true
 		default:
@@ -669,8 +670,8 @@ func (r *documentReader) coverage() {
 
 // declaredGap reads a gap of a Coverage.
 func (r *documentReader) declaredGap() *Gap {
-	reason, _ := r.Attr("", "reason")
-	href, _ := r.Attr("", "href")
+	reason, _ := r.xml.Attr("", "reason")
+	href, _ := r.xml.Attr("", "href")
 	reason = clip(trim(reason))
 	g := &Gap{Reason: Reason(reason), Err: declaredGap(reason)}
 	if advice[g.Reason] == "" || g.Reason == ReasonUnknown {
@@ -713,10 +714,10 @@ func (p Parser) mend(r *documentReader) *documentReader {
 	if begin > 0 {
 		again.note("content-before-root", "there is something before the feed", 0)
 	}
-	again.Cursor = xmlscan.Mend(scanned, again.limits.xml)
-	again.Around(r.doc.URL)
+	again.xml.Cursor = xmlscan.Mend(scanned, again.limits.xml)
+	again.xml.Around(r.doc.URL)
 	again.document()
-	if again.doc.Format == "" || len(again.doc.Entries) < len(r.doc.Entries) || r.isTruncated() && is[*xmlscan.LimitError](again.Err()) {
+	if again.doc.Format == "" || len(again.doc.Entries) < len(r.doc.Entries) || r.isTruncated() && is[*xmlscan.LimitError](again.xml.Err()) {
 		return r
 	}
 	return again
@@ -737,14 +738,14 @@ func (r *documentReader) isBroken() bool {
 	if r.err != nil {
 		return r.err.Reason == ReasonNotFeed
 	}
-	if limit, ok := errors.AsType[*xmlscan.LimitError](r.Err()); ok {
+	if limit, ok := errors.AsType[*xmlscan.LimitError](r.xml.Err()); ok {
 		return limit.Limit == "depth" || limit.Limit == "namespaces" // which elements without end tags may reach
 	}
-	return is[*xmlscan.SyntaxError](r.Err())
+	return is[*xmlscan.SyntaxError](r.xml.Err())
 }
 
 func (r *documentReader) isTruncated() bool {
-	syntax, ok := errors.AsType[*xmlscan.SyntaxError](r.Err())
+	syntax, ok := errors.AsType[*xmlscan.SyntaxError](r.xml.Err())
 	return ok && syntax.Truncated
 }
 
@@ -754,38 +755,58 @@ func (r *documentReader) notice(row *feedxml.Row) {
 	if r.loose >= 0 || len(r.doc.Entries) == 0 {
 		return
 	}
-	if row.Feed == feedxml.MeansNothing && row.Entry != feedxml.MeansNothing && row.Rank(r.Format) == feedxml.FirstRank {
-		r.loose = r.Offset()
+	if row.Feed == feedxml.MeansNothing && row.Entry != feedxml.MeansNothing && row.Rank(r.xml.Format) == feedxml.FirstRank {
+		r.loose = r.xml.Offset()
 	}
 }
 
 // findDamage finds the losses mending has not restored, or may not have restored.
 func (r *documentReader) findDamage() {
-	if r.err != nil || r.Err() != nil {
+	if r.err != nil || r.xml.Err() != nil {
 		return
 	}
-	if at, ok := r.swallowed(); ok {
-		r.failAt(at, ReasonMalformed, clauseXML, "because of damage, an entry is inside another element, where it is not read")
-	} else if r.entries.leftOut >= 0 {
-		r.failAt(r.entries.leftOut, ReasonMalformed, clauseXML, "an entry is left out because its id is damaged")
-	} else if r.entries.twoInOne >= 0 {
-		r.failAt(r.entries.twoInOne, ReasonMalformed, clauseXML, "an entry has two ids, or two links instead of an id: damage has merged two entries")
-	} else if r.loose >= 0 && r.Mender.Mended() > 0 {
-		r.damaged(r.loose, true, "a part of an entry is outside all entries: the rest is not read")
-	} else if at, ok := r.hidden(true); ok {
-		r.damaged(at, true, "a CDATA section without its end has the beginning of another entry, which is not read")
-	} else if at, ok := r.entryAfterRoot(); ok {
-		r.damaged(at, true, "there are entries after the end of the root element, where they are not read")
-	} else if at, ok := r.Mender.Outside(); ok {
-		r.damaged(at, false, "damage outside the entries: a link to older entries may be lost")
-	} else if r.entries.linkAt >= 0 {
-		r.damaged(r.entries.linkAt, false, "an entry without an end tag has a link that may belong to the feed")
+	at := func(place int) func() (int, bool) { return func() (int, bool) { return place, place >= 0 } }
+	for _, loss := range [...]struct {
+		find    func() (at int, ok bool)
+		outcome lossOutcome
+		what    string
+	}{ // the worst first
+		{r.swallowed, lossFails, "because of damage, an entry is inside another element, where it is not read"},
+		{at(r.entries.leftOut), lossFails, "an entry is left out because its id is damaged"},
+		{at(r.entries.twoInOne), lossFails, "an entry has two ids, or two links instead of an id: damage has merged two entries"},
+		{r.outsideEntries, lossOfEntries, "a part of an entry is outside all entries: the rest is not read"},
+		{func() (int, bool) { return r.hidden(true) }, lossOfEntries, "a CDATA section without its end has the beginning of another entry, which is not read"},
+		{r.entryAfterRoot, lossOfEntries, "there are entries after the end of the root element, where they are not read"},
+		{r.xml.Mender.Outside, lossOfLink, "damage outside the entries: a link to older entries may be lost"},
+		{at(r.entries.linkAt), lossOfLink, "an entry without an end tag has a link that may belong to the feed"},
+	} {
+		if at, ok := loss.find(); ok {
+			r.failAt(at, ReasonMalformed, clauseXML, loss.what)
+			if loss.outcome != lossFails {
+				r.doc.damage, r.err = &damage{r.err, loss.outcome == lossOfEntries}, nil
+			}
+			return
+		}
 	}
+}
+
+// A lossOutcome says what follows from a loss.
+type lossOutcome uint8
+
+const (
+	lossFails     lossOutcome = iota // the document cannot be read
+	lossOfEntries                    // it can, but entries are missing
+	lossOfLink                       // a link to older entries may be missing
+)
+
+// outsideEntries returns the place of a part of an entry that mending has put outside all entries.
+func (r *documentReader) outsideEntries() (at int, ok bool) {
+	return r.loose, r.loose >= 0 && r.xml.Mender.Mended() > 0
 }
 
 // swallowed returns the place of the first entry inside something else.
 func (r *documentReader) swallowed() (at int, ok bool) {
-	if at, ok = r.Mender.Swallowed(); ok {
+	if at, ok = r.xml.Mender.Swallowed(); ok {
 		return at, true
 	}
 	return r.hidden(false)
@@ -798,7 +819,7 @@ func (r *documentReader) hidden(cdata bool) (at int, ok bool) {
 	if r.doc.Format == Atom {
 		local = "entry"
 	}
-	for _, section := range r.OddSections() {
+	for _, section := range r.xml.OddSections() {
 		if strings.HasPrefix(section, "<![CDATA[") == cdata && xmlscan.JoinsEntries(section, local) {
 			return strings.Index(r.text, section), true
 		}
@@ -806,14 +827,9 @@ func (r *documentReader) hidden(cdata bool) (at int, ok bool) {
 	return 0, false
 }
 
-func (r *documentReader) damaged(at int, entries bool, what string) {
-	r.failAt(at, ReasonMalformed, clauseXML, what)
-	r.doc.damage, r.err = &damage{r.err, entries}, nil
-}
-
 // entryAfterRoot returns the place of the first entry after the root element.
 func (r *documentReader) entryAfterRoot() (at int, ok bool) {
-	end := r.Offset()
+	end := r.xml.Offset()
 	tag := "<item"
 	if r.doc.Format == Atom {
 		tag = "<entry"

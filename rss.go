@@ -17,20 +17,20 @@ import (
 
 // rss reads the children of the root: a channel, and in RSS 1.0 the items.
 func (r *documentReader) rss() {
-	depth := r.Depth()
-	r.doc.version, _ = r.Attr("", "version")
-	r.doc.Language = r.Language()
+	depth := r.xml.Depth()
+	r.doc.version, _ = r.xml.Attr("", "version")
+	r.doc.Language = r.xml.Language()
 	r.enter()
 	r.tell(feedxml.Begins)
-	for r.Child(depth) {
-		if !r.IsRSS() {
+	for r.xml.Child(depth) {
+		if !r.xml.IsRSS() {
 			r.tell(feedxml.Child)
 			continue
 		}
-		switch row, odd := r.Named(); row.Name {
+		switch row, odd := r.xml.NoteName(); row.Name {
 		case "channel":
-			r.doc.version = cmp.Or(r.doc.version, feedxml.RDFVersion(r.Space()))
-			depth := r.Depth()
+			r.doc.version = cmp.Or(r.doc.version, feedxml.RDFVersion(r.xml.Space()))
+			depth := r.xml.Depth()
 			r.head.ranks = headRanks{}
 			r.children(depth, "item")
 			r.head.end()
@@ -47,19 +47,19 @@ func (r *documentReader) rss() {
 }
 
 // textLink reads RSS's link element, whose text is the reference.
-func (r *elements) textLink(links Links) Links { return r.appendText(links, relAlternate) }
+func (r *xmlReading) textLink(links Links) Links { return r.appendText(links, relAlternate) }
 
 // appendText appends the link whose target is the current element's text.
-func (r *elements) appendText(links Links, rel string) Links {
-	if href := r.TextReference(); href != "" {
+func (r *xmlReading) appendText(links Links, rel string) Links {
+	if href := r.xml.TextReference(); href != "" {
 		links = append(links, Link{Rel: rel, Href: href})
 	}
 	return links
 }
 
 // enclosure reads an enclosure as Atom's link for one.
-func (r *elements) enclosure(links Links) Links {
-	if link := Link(r.Enclosure()); link.Href != "" {
+func (r *xmlReading) enclosure(links Links) Links {
+	if link := Link(r.xml.Enclosure()); link.Href != "" {
 		link.Rel = relEnclosure
 		links = append(links, link)
 	}
@@ -81,7 +81,7 @@ func (r *entryReader) ownPage(e *Entry) string {
 // channelAuthor reads an author of a channel that is no person construct: its managingEditor,
 // dc:creator, or itunes:author, who counts if there is no other.
 func (r *documentReader) channelAuthor(row *feedxml.Row) {
-	p := personOf(r.AnyPerson(row))
+	p := personOf(r.xml.AnyPerson(row))
 	name := cmp.Or(p.Name, p.Email)
 	switch {
 	case name == "" || !r.head.holds(len(p.Name)+len(p.Email)):
@@ -114,7 +114,7 @@ type scheduleReader struct {
 func (r *documentReader) scheduleElement(name string) {
 	switch name {
 	case "ttl":
-		if n := count(r.PlainText()); n > 0 {
+		if n := count(r.xml.PlainText()); n > 0 {
 			r.polls.ttl = min(time.Duration(n)*time.Minute, maxInterval)
 		}
 	case "skipHours":
@@ -132,9 +132,9 @@ func (r *documentReader) scheduleElement(name string) {
 			}
 		})
 	case "updatePeriod":
-		r.polls.period = periods[strings.ToLower(r.PlainText())]
+		r.polls.period = periods[strings.ToLower(r.xml.PlainText())]
 	case "updateFrequency":
-		r.polls.frequency = count(r.PlainText())
+		r.polls.frequency = count(r.xml.PlainText())
 	}
 	r.doc.Schedule.Every = r.polls.every()
 }
@@ -156,9 +156,9 @@ func (s scheduleReader) every() time.Duration {
 
 // skips reads the children of skipHours or skipDays.
 func (r *documentReader) skips(name string, read func(text string)) {
-	for depth := r.Depth(); r.Child(depth); {
-		if r.Row().Name == name {
-			read(r.PlainText())
+	for depth := r.xml.Depth(); r.xml.Child(depth); {
+		if strings.EqualFold(r.xml.Local(), name) {
+			read(r.xml.PlainText())
 		}
 	}
 }

@@ -42,6 +42,7 @@ func (w *Writer) describe(d *feedhistory.Document) description {
 		written[feedxml.MeansAuthor] = differ(d.Authors, said.Authors)
 		written[feedxml.MeansLanguage] = differ(d.Language, said.Language)
 	} else {
+		written[feedxml.MeansAuthor] = d.Format != feedhistory.Atom && len(d.Authors) > 0
 		written[feedxml.MeansLanguage] = feedxml.IsLanguage(d.Language)
 	}
 	return written
@@ -57,9 +58,12 @@ func (d description) has(row *feedxml.Row, own bool) bool {
 	return own && !isImage || row.Space == feedxml.RSS2 && !isImage || row.Flags&feedxml.NotKept != 0
 }
 
-// isPlainImage reports whether an image of RSS, the current element, says no more than a logo: its title
-// and link are the channel's.
-func isPlainImage(r *feedxml.Elements, d *feedhistory.Document) bool {
+// isPlainImage reports whether the current element is an image of RSS that says no more than a logo: its
+// title and link are the channel's.
+func isPlainImage(r *feedxml.Elements, row *feedxml.Row, d *feedhistory.Document) bool {
+	if row.Form != feedxml.ImageForm {
+		return false
+	}
 	home, _ := d.Links.Rel("alternate")
 	for depth := r.Depth(); r.Child(depth); {
 		switch local, text := r.Local(), r.PlainText(); {

@@ -420,7 +420,10 @@ func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format, writ
 	var elements strings.Builder
 	for _, raw := range head.Others {
 		r, scope := feedxml.Again(raw, head.Scope, head.Format), *head.Scope
-		if row := r.Row(); written.has(row, r.IsOwn()) || written[row.Feed] && row.Form == feedxml.ImageForm && r.Format == feedxml.FormatRSS && row.Name == "image" && isPlainImage(r, d) {
+		if r.Format == feedxml.FormatRSS {
+			r.Native = "" // a child of the channel is none of RSS by its own namespace
+		}
+		if row := r.Row(); written.has(row, r.IsOwn()) || written != nil && d.Format != w.format && row.Feed == feedxml.MeansLogo && isPlainImage(r, row, d) {
 			r.Release()
 			continue
 		}
@@ -570,6 +573,9 @@ func (w *Writer) rssItem(e *feedhistory.Entry, element feedxml.Element) {
 		comments = e.Comments()
 	}
 	w.rssLinks(e.Links, comments)
+	if lang := item.Language; !w.former && lang != w.doc.Language && feedxml.IsLanguage(lang) && !strings.Contains(others, ":language") {
+		w.b.Element(`dc:language xmlns:dc="`+feedxml.DC+`"`, lang)
+	}
 	for i, person := range item.Authors {
 		w.rssPerson("author", person, i == 0 && !w.former)
 	}

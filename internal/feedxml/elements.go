@@ -550,10 +550,32 @@ func (r *Elements) chosen(c textChoice) textChoice {
 	return c
 }
 
-// Text reads one of the three texts of an entry as published, whose place is not -1. A
-// literal title of RSS has its references to characters as published. The page, unless "", is the
-// base of references; see Scope.At.
-func Text(raw string, sc *xmlscan.Scope, page string, format Format, which int, place int32, literal bool) Construct {
+// A TextOf is one of the three texts of an entry.
+type TextOf int
+
+// The texts.
+const (
+	TitleOf TextOf = iota
+	SummaryOf
+	ContentOf
+)
+
+// Texts are the texts of an entry as published.
+type Texts struct {
+	Raw     string
+	Scope   *xmlscan.Scope
+	Page    string // unless "", the base of references; see Scope.At
+	Format  Format
+	Places  Places
+	Literal bool // a title of RSS has its references to characters as published
+}
+
+// Text reads one of the texts.
+func (t *Texts) Text(which TextOf) Construct {
+	raw, sc, page, format, place := t.Raw, t.Scope, t.Page, t.Format, t.Places[which]
+	if raw == "" || place < 0 {
+		return Construct{}
+	}
 	r := readers.Get().(*Elements)
 	defer r.Release()
 	goesOn := r.next > 0 && r.next <= int(place) && r.Err() == nil && // it has just read an earlier text of the entry
@@ -565,7 +587,7 @@ func Text(raw string, sc *xmlscan.Scope, page string, format Format, which int, 
 		}
 		r.readAgain(raw, &in, format)
 	}
-	r.literal = literal
+	r.literal = t.Literal
 	if place > 0 {
 		r.Seek(int(place))
 		r.Next()
@@ -573,15 +595,15 @@ func Text(raw string, sc *xmlscan.Scope, page string, format Format, which int, 
 		r.next = r.End()
 		return text
 	}
-	choose := func(text, medium int) textChoice {
+	choose := func(text TextOf, medium int) textChoice {
 		defer r.readAgain(raw, &in, format)
 		return r.chosen(textChoice{means: texts[text], medium: medium})
 	}
-	if which == 0 {
-		return choose(0, 0).text
+	if which == TitleOf {
+		return choose(TitleOf, 0).text
 	}
-	choice := choose(which, choose(0, 0).medium)
-	if choice.rank == 0 && (which == 1 || choose(1, 0).rank > 0) { // content, and a summary elsewhere
+	choice := choose(which, choose(TitleOf, 0).medium)
+	if choice.rank == 0 && (which == SummaryOf || choose(SummaryOf, 0).rank > 0) { // content, and a summary elsewhere
 		return choice.description
 	}
 	return choice.text

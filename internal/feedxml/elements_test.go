@@ -42,7 +42,7 @@ func TestNames(t *testing.T) {
 		if want.format == FormatRSS {
 			require.Equal(t, want.rss, r.IsRSS(), element)
 		}
-		row, odd := r.Named()
+		row, odd := r.NoteName()
 		require.Equal(t, want.local, cmp.Or(row.Name, r.Local()), element)
 		require.Equal(t, odd, want.local != r.Local() || want.space != r.Cursor.Space(), element)
 		for range 2 { // reading a name again makes no further note

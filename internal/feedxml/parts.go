@@ -85,11 +85,7 @@ func (p *partReader) json(item *jsonfeed.Item, base string) {
 	if image := cmp.Or(item.Image, item.BannerImage); image != "" {
 		p.Image = iri.Resolve(base, image)
 	}
-	for _, a := range item.Attachments {
-		p.Files = append(p.Files, File{
-			URL: iri.Resolve(base, a.URL), Type: a.MimeType, Title: a.Title, Length: int64(max(0, a.Size)), Duration: seconds(a.Duration),
-		})
-	}
+	p.attachments(item, base)
 }
 
 func (p *partReader) jsonLists(item *jsonfeed.Item) {
@@ -104,6 +100,24 @@ func (p *partReader) jsonLists(item *jsonfeed.Item) {
 	}
 	for _, tag := range item.Tags {
 		p.Categories = WithCategory(p.Categories, Category{Term: tag})
+	}
+}
+
+// members reads the members of an item of a JSON Feed that an entry of another format carries.
+func (p *partReader) members(r *Elements) {
+	base := r.Base()
+	item := jsonfeed.ReadItem(r.PlainText())
+	if image := cmp.Or(item.Image, item.BannerImage); image != "" {
+		p.picture(ownPicture, iri.Resolve(base, image))
+	}
+	p.attachments(item, base)
+}
+
+func (p *partReader) attachments(item *jsonfeed.Item, base string) {
+	for _, a := range item.Attachments {
+		p.Files = append(p.Files, File{
+			URL: iri.Resolve(base, a.URL), Type: a.MimeType, Title: a.Title, Length: int64(max(0, a.Size)), Duration: seconds(a.Duration),
+		})
 	}
 }
 
@@ -172,13 +186,19 @@ func (p *partReader) element(r *Elements, row *Row) {
 	case MeansSource:
 		p.source(r, row)
 	case MeansLanguage:
-		p.Language = cmp.Or(p.Language, r.LanguageText())
+		if lang := r.LanguageText(); lang != "" && (p.Language == "" || r.Format == FormatRSS) {
+			p.Language = lang
+		}
 	case MeansDuration:
 		p.Duration = cmp.Or(p.Duration, clockTime(r.PlainText()))
 	case MeansImage, MeansGroup:
 		p.medium(r, &p.Files)
 	case MeansFile:
 		p.alternate(r)
+	case MeansNothing:
+		if r.Cursor.Space() == JSONMembers {
+			p.members(r)
+		}
 	}
 }
 

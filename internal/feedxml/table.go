@@ -171,6 +171,9 @@ var table = []Row{
 	{RSS2, "copyright", "RSS 2.0, channel", MeansRights, MeansNothing, 1, 0, AsPublished, 0, "", ""},
 	{RSS2, "category", "RSS 2.0, channel", MeansCategory, MeansNothing, 1, 0, AsPublished, 0, "", ""},
 	{RSS2, "generator", "RSS 2.0, channel", MeansGenerator, MeansNothing, 1, 0, AsPublished, 0, "", ""},
+	{RSS2, "ttl", "RSS 2.0, channel", MeansSchedule, MeansNothing, 1, 0, AsPublished, 0, "", ""},
+	{RSS2, "skipHours", "RSS 2.0, channel", MeansSchedule, MeansNothing, 1, 0, AsPublished, 0, "", ""},
+	{RSS2, "skipDays", "RSS 2.0, channel", MeansSchedule, MeansNothing, 1, 0, AsPublished, 0, "", ""},
 	{RSS2, "image", "RSS 2.0, channel", MeansLogo, MeansNothing, 1, 0, ImageForm, 0, "", ""},
 	{RSS2, "comments", "RSS 2.0, item", MeansNothing, MeansComments, 1, 0, URLForm, 0, "", ""},
 	{RSS2, "source", "RSS 2.0, item", MeansNothing, MeansSource, 1, 0, AsPublished, 0, "", ""},
@@ -328,9 +331,9 @@ func (r *Elements) Row() *Row {
 	return row
 }
 
-// Named is Row, but notes a misspelt name, and reports whether the name or its namespace is
+// NoteName is Row, but notes a misspelt name, and reports whether the name or its namespace is
 // misspelt.
-func (r *Elements) Named() (row *Row, odd bool) {
+func (r *Elements) NoteName() (row *Row, odd bool) {
 	row, odd = r.row()
 	if odd && row != &extension && row.Name != r.Local() {
 		r.note("name-misspelt", "the element "+clip(r.Local())+" is read as "+row.Name, r.Offset())

@@ -579,9 +579,9 @@ func (h *inheritance) Bases() []Base { return h.bases }
 // Around sets the base surrounding all others.
 func (h *inheritance) Around(base string) { h.around = ReachOf(base) }
 
-// Reach returns the largest reach of the bases new in scope since its last call; zero if there
+// TakeReach returns the largest reach of the bases new in scope since its last call; zero if there
 // were none.
-func (h *inheritance) Reach() (r Reach) {
+func (h *inheritance) TakeReach() (r Reach) {
 	r, h.reach = h.reach, r
 	return r
 }
