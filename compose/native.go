@@ -10,6 +10,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // The parts of the model that both formats have, each by its own element. Where the own element of
@@ -58,12 +59,14 @@ func (d description) has(row *feedxml.Row, own bool) bool {
 	return own && !isImage || row.Space == feedxml.RSS2 && !isImage || row.Flags&feedxml.NotKept != 0
 }
 
-// isPlainImage reports whether the current element is an image of RSS that says no more than a logo: its
+// isPlainImage reports whether an element of a head section is an image of RSS that says no more than a logo: its
 // title and link are the channel's.
-func isPlainImage(r *feedxml.Elements, row *feedxml.Row, d *feedhistory.Document) bool {
+func isPlainImage(raw string, row *feedxml.Row, d *feedhistory.Document) bool {
 	if row.Form != feedxml.ImageForm {
 		return false
 	}
+	r := feedxml.Again(raw, new(xmlscan.Scope), feedxml.Format(d.Format))
+	defer r.Release()
 	home, _ := d.Links.Rel("alternate")
 	for depth := r.Depth(); r.Child(depth); {
 		switch local, text := r.Local(), r.PlainText(); {

@@ -420,13 +420,13 @@ func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format, writ
 	var elements strings.Builder
 	for _, raw := range head.Others {
 		r, scope := feedxml.Again(raw, head.Scope, head.Format), *head.Scope
-		if r.Format == feedxml.FormatRSS {
-			r.Native = "" // a child of the channel is none of RSS by its own namespace
-		}
-		if row := r.Row(); written.has(row, r.IsOwn()) || written != nil && d.Format != w.format && row.Feed == feedxml.MeansLogo && isPlainImage(r, row, d) {
+		native := r.Native
+		r.Native = "" // the element is not the format's because of its own namespace
+		if row := r.Row(); written.has(row, r.IsOwn()) || written != nil && d.Format != w.format && row.Feed == feedxml.MeansLogo && isPlainImage(raw, row, d) {
 			r.Release()
 			continue
 		}
+		r.Native = native
 		if !markup.MayBeRelative(raw) && (r.Row().Form < feedxml.PersonForm || !relativeText.MatchString(raw)) {
 			scope.Base = "" // feedparser takes an attribute of docs for its value
 		}
