@@ -28,6 +28,6 @@ func TestHeadKeepsLanguageAndIcon(t *testing.T) {
 		require.Equal(t, "de-CH", head.Language, format)
 		require.Equal(t, "http://example.org/icon.png", head.Icon, format)
 		require.Equal(t, "T", head.Title, format)
-		require.Equal(t, 1, strings.Count(feed.Head, "<icon>")+strings.Count(feed.Head, "<logo>"), format)
+		require.Equal(t, 1, strings.Count(feed.Head, "<icon")+strings.Count(feed.Head, "<logo"), format)
 	}
 }

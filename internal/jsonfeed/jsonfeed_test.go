@@ -25,7 +25,7 @@ func TestReadItem(t *testing.T) {
 		`{"author":{"name":"n","Name":"x"}}`:        {Author: Author{Name: "n"}},
 		`{"authors":[{"name":"n"},null],"tags":{}}`: {Authors: []Author{{Name: "n"}, {}}},
 		`{"authors":null}`:                          {},
-		`{"attachments":[{"url":"u","mime_type":"m","title":"t","size_in_bytes":12}]}`: {Attachments: []Attachment{{"u", "m", "t", 12}}},
+		`{"attachments":[{"url":"u","mime_type":"m","title":"t","size_in_bytes":12}]}`: {Attachments: []Attachment{{"u", "m", "t", 12, 0}}},
 		`{"attachments":[{"size_in_bytes":1e999}]}`:                                    {Attachments: []Attachment{{}}},
 		`{"title":"t","summary":"","content_text":"c"}`:                                {Places: Places{Title: 9, Content: 41}},
 		`{"content_html":"h","content_text":"c"}`:                                      {Places: Places{Content: 16, IsHTML: true}},
