@@ -87,10 +87,10 @@ func TestItemsThatShareALink(t *testing.T) {
 func testReadAgain(t *testing.T, e *feedhistory.Entry, base string) {
 	t.Helper()
 	data := string(e.XML())
-	if e.Source.Format == feedhistory.JSONFeed {
+	if e.Head.Format == feedhistory.JSONFeed {
 		data = string(e.JSON())
 	}
-	twin, err := feedhistory.ReadEntry(e.Source.Format, data, base)
+	twin, err := feedhistory.ReadEntry(e.Head.Format, data, base)
 	require.NoError(t, err, data)
 	require.Equal(t, flat(e.Links), flat(twin.Links), data)
 	require.Equal(t, []feedhistory.Text{e.Title(), e.Summary(), e.Content()}, []feedhistory.Text{twin.Title(), twin.Summary(), twin.Content()}, data)
