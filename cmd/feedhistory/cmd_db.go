@@ -28,7 +28,7 @@ type dbCommand struct {
 // A dbCheckCommand is the verb db check.
 type dbCheckCommand struct {
 	database.Location
-	Heal bool `help:"Fetch damaged feeds again, and rebuild the search index if it differs."`
+	Repair bool `help:"Put what is sound into a new file in place of the damaged one, which is kept, and fetch the rest again."`
 
 	terminal.JSONFlag `set:"record=each damage"`
 
@@ -39,24 +39,36 @@ type dbCheckCommand struct {
 // Help returns the text of --help before the flags.
 func (c *dbCheckCommand) Help() string {
 	return "db check reads every row and compares it with its checksum, every entry with the search index, and the tables with each other. " +
-		"With --heal, damaged entries are fetched again; those that the feeds no longer have are named, and stay as they are. " +
 		"If another process writes meanwhile, check again before you believe a damage.\n\n" +
-		"The exit status is 0 if nothing is damaged, otherwise 3, or 1 if the check failed."
+		"With --repair, everything that is sound in a damaged file goes into a new one, which takes its name; the damaged one is kept beside it, as FILE.damaged. " +
+		"The feeds of which something is missing are then read from their beginning. Entries that they no longer have are named, and are in the damaged file only. " +
+		"No other process may use the file meanwhile. PostgreSQL is repaired by its own tools.\n\n" +
+		"The exit status is 0 if nothing is damaged or missing, otherwise 3, or 1 if the check failed."
 }
 
 // Run checks the database.
 func (c *dbCheckCommand) Run(w *command.World) error {
+	if c.Repair && c.IsPostgres() {
+		return terminal.UsageError("--repair is for files; pg_dump copies what PostgreSQL can read")
+	}
 	found, err := c.check(w)
-	if err == nil && c.Heal && (len(found.Damages) > 0 || found.Unsealed > 0) {
-		w.Tell(terminal.Count(len(found.Damages)+int(found.More), "damage", "damages") + " found; healing")
-		if err = c.heal(w, found); err == nil {
-			found, err = c.check(w)
+	if err == nil && c.Repair && len(found.Damages) > 0 {
+		w.Tell(damages(found) + " found; repairing")
+		if err = c.repair(w, found); err == nil {
+			return nil
 		}
+	}
+	if _, said := errors.AsType[terminal.StatusError](err); said {
+		return err
 	}
 	if err != nil {
 		return c.Failure(err)
 	}
 	return c.report(w, found)
+}
+
+func damages(found *sqlstore.Inspection) string {
+	return terminal.Count(len(found.Damages)+int(found.More), "damage", "damages")
 }
 
 // check opens the database and checks it.
@@ -69,34 +81,71 @@ func (c *dbCheckCommand) check(w *command.World) (*sqlstore.Inspection, error) {
 	return store.Check(w.Ctx)
 }
 
-// heal repairs the damage found, and polls the feeds with losses.
-func (c *dbCheckCommand) heal(w *command.World, found *sqlstore.Inspection) error {
-	store, err := c.Open(w)
+// repair makes a new file of the damaged one, polls the feeds with losses, and names the
+// entries that have not come back.
+func (c *dbCheckCommand) repair(w *command.World, found *sqlstore.Inspection) error {
+	feeds, err := c.Location.Repair(w)
 	if err != nil {
 		return err
 	}
-	feeds, err := store.Heal(w.Ctx, found)
-	if err == nil && found.Index() {
-		err = store.Index(w.Ctx)
+	w.Tell("the damaged file is kept as " + c.DB + ".damaged")
+	if len(feeds) > 0 {
+		sync := syncCommand{
+			Location: c.Location, URLs: feeds, Polling: database.Polling{Interval: time.Hour, Parallel: 8},
+			NetworkFlags: c.NetworkFlags, Login: c.Login,
+		}
+		aside := *w
+		aside.Stdout = w.Asides()
+		err = sync.Run(&aside)
 	}
-	if err = errors.Join(err, store.Close()); err != nil || len(feeds) == 0 {
+	if _, said := errors.AsType[terminal.StatusError](err); err != nil && !said { // what is missing is reported below
 		return err
 	}
-	sync := syncCommand{
-		Location: c.Location, URLs: feeds, Polling: database.Polling{Interval: time.Hour, Parallel: 8},
-		NetworkFlags: c.NetworkFlags, Login: c.Login,
+	store, err := c.Read(w)
+	if err != nil {
+		return err
 	}
-	aside := *w
-	aside.Stdout = w.Asides()
-	err = sync.Run(&aside)
-	if _, said := errors.AsType[terminal.StatusError](err); said {
-		return nil // the second check reports the losses
+	defer store.Close()
+	var missing []sqlstore.Damage
+	for _, d := range found.Damages {
+		if d.Table != "entries" {
+			continue
+		}
+		found, err := store.Records(w.Ctx, d.Feed, []string{d.ID})
+		if err != nil {
+			return err
+		}
+		if found[d.ID] == nil {
+			missing = append(missing, d)
+		}
 	}
-	return err
+	now, err := store.Check(w.Ctx)
+	if err != nil {
+		return err
+	}
+	now.Damages = append(missing, now.Damages...)
+	if err := c.print(w, now); err != nil || len(now.Damages) == 0 {
+		return err
+	}
+	w.Tell("the feeds no longer have this; what was readable of it is in " + c.DB + ".damaged")
+	return terminal.StatusError(terminal.ExitPartial)
 }
 
 // report prints the damage found.
 func (c *dbCheckCommand) report(w *command.World, found *sqlstore.Inspection) error {
+	if err := c.print(w, found); err != nil || len(found.Damages) == 0 {
+		return err
+	}
+	how := "; feedhistory db check --repair saves what is sound, and fetches the rest again"
+	if c.IsPostgres() {
+		how = "; restore the rows from a backup, or export what is sound and import it into a new database"
+	}
+	w.Tell(damages(found) + how)
+	return terminal.StatusError(terminal.ExitPartial)
+}
+
+// print prints the damages, and unless they are for programs, the counts.
+func (c *dbCheckCommand) print(w *command.World, found *sqlstore.Inspection) error {
 	p := terminal.NewPage(w.Stdout)
 	for _, d := range found.Damages {
 		if c.JSON {
@@ -111,17 +160,7 @@ func (c *dbCheckCommand) report(w *command.World, found *sqlstore.Inspection) er
 			p.Line("nothing is damaged")
 		}
 	}
-	switch {
-	case p.Err != nil:
-		return p.Err
-	case len(found.Damages) > 0 && !c.Heal:
-		w.Tell(terminal.Count(len(found.Damages)+int(found.More), "damage", "damages") + "; feedhistory db check --heal fetches again what the feeds still have")
-		return terminal.StatusError(terminal.ExitPartial)
-	case len(found.Damages) > 0:
-		w.Tell("the feeds no longer have this; feedhistory db backup, export and import make a new database of what can be read")
-		return terminal.StatusError(terminal.ExitPartial)
-	}
-	return nil
+	return p.Err
 }
 
 // counts prints the contents of a database, in numbers.
@@ -131,7 +170,7 @@ func counts(p *terminal.Page, found *sqlstore.Inspection) {
 	p.Field("documents", fmt.Sprintf("%d, %d still to be read", found.Documents, found.Pending))
 	p.Field("to index", fmt.Sprint(found.Unindexed))
 	if found.Unsealed > 0 {
-		p.Field("unsealed", fmt.Sprintf("%d rows of an earlier version have no checksum; --heal adds it", found.Unsealed))
+		p.Field("unsealed", fmt.Sprintf("%d rows of an earlier version have no checksum", found.Unsealed))
 	}
 }
 

@@ -58,7 +58,7 @@ func check(t *testing.T, s *sqlstore.Store) *sqlstore.Inspection {
 }
 
 // Check finds nothing in a database that is as it was stored, nor in one of an earlier
-// version, whose rows Heal gives checksums.
+// version, whose rows have no checksums.
 func TestCheckNothing(t *testing.T) {
 	databases(t, func(t *testing.T, create func(testing.TB) database) {
 		d := create(t)
@@ -72,83 +72,46 @@ func TestCheckNothing(t *testing.T) {
 		require.EqualValues(t, 2, found.Versions)
 
 		file := map[sqlstore.Dialect]string{sqlstore.SQLite: "1.sqlite.gz", sqlstore.PostgreSQL: "1.postgresql.sql.gz"}[d.dialect]
-		s = restore(t, d.dialect, filepath.Join("testdata/released", file)).open(t)
-		found = check(t, s)
+		found = check(t, restore(t, d.dialect, filepath.Join("testdata/released", file)).open(t))
 		require.Empty(t, found.Damages)
 		require.NotZero(t, found.Unsealed)
-		feeds, err := s.Heal(t.Context(), found)
-		require.NoError(t, err)
-		require.Empty(t, feeds)
-		found = check(t, s)
-		require.Empty(t, found.Damages)
-		require.Zero(t, found.Unsealed)
 	})
 }
 
-// What is damaged is found, named, and fetched again where the feed still has it.
-func TestHeal(t *testing.T) {
+// Whatever is damaged is found and named.
+func TestCheckDamage(t *testing.T) {
 	feedtest.Long(t)
-	for name, test := range map[string]struct {
-		statement string
-		found     string
-	}{
-		"text of an entry":   {"UPDATE fh.entries SET data = replace(data, 'words of a', 'worms of a') WHERE id = 'urn:a'", "entries " + galleryURL + " urn:a: it differs from its checksum"},
-		"markup of an entry": {"UPDATE fh.entries SET data = replace(data, '</summary>', '</summarx>') WHERE id = 'urn:c'", "entries " + galleryURL + " urn:c: "},
-		"state of an entry":  {"UPDATE fh.entries SET state = 'lite' WHERE id = 'urn:e'", "entries " + galleryURL + " urn:e: it differs"},
-		"format":             {"UPDATE fh.entries SET format = 'atmo' WHERE id = 'urn:e'", "entries " + galleryURL + " urn:e: it differs"},
-		"time":               {"UPDATE fh.entries SET published = '20x4-01-01T00:00:00.000000000Z' WHERE id = 'urn:d'", "entries " + galleryURL + " urn:d: it differs"},
-		"state of the feed":  {"UPDATE fh.feeds SET state = replace(state, 'archived', 'archivet') WHERE url = '" + galleryURL + "'", "feeds " + galleryURL},
-		"poll":               {"UPDATE fh.polls SET polls = 77 WHERE feed = (SELECT key FROM fh.feeds WHERE url = '" + galleryURL + "')", "polls " + galleryURL},
-		"document":           {"UPDATE fh.documents SET rank_place = 77 WHERE url = 'http://gallery.example/2'", "documents " + galleryURL + " http://gallery.example/2"},
-		"names":              {"DELETE FROM fh.names WHERE name = 'http://gallery.example/2'", "names: 1 documents have other names"},
-		"index":              {"DELETE FROM fh.search WHERE rowid = (SELECT key FROM fh.entries WHERE id = 'urn:b')", "search: 1 entries have other words than the index"},
-	} {
+	for name, test := range damages {
 		t.Run(name, func(t *testing.T) {
 			databases(t, func(t *testing.T, create func(testing.TB) database) {
 				d := create(t)
 				s := d.open(t)
 				fill(t, s)
-				want := held(t, s, galleryURL)
 				_, err := d.connect(t).Exec(d.sql(test.statement))
 				require.NoError(t, err)
-				found := check(t, s)
-				require.NotEmpty(t, found.Damages)
-				require.Contains(t, fmt.Sprint(found.Damages), test.found)
-				feeds, err := s.Heal(t.Context(), found)
-				require.NoError(t, err)
-				for _, url := range feeds {
-					_, err := gallery(s, 3, "a", "b").Update(t.Context(), url)
-					require.NoError(t, err)
-				}
-				require.Empty(t, check(t, s).Damages)
-				require.Equal(t, want, held(t, s, galleryURL))
-				require.Len(t, feedtest.All(t, s.Entries(t.Context(), mirror.Query{Search: "words of b"})), 1)
+				require.Contains(t, fmt.Sprint(check(t, s).Damages), test.found)
 			})
 		})
 	}
 }
 
-// An entry that the feed has no longer stays as it is, and stays named.
-func TestHealGone(t *testing.T) {
-	databases(t, func(t *testing.T, create func(testing.TB) database) {
-		d := create(t)
-		s := d.open(t)
-		fill(t, s)
-		_, err := d.connect(t).Exec(d.sql("UPDATE fh.entries SET title = 'Tilte' WHERE id IN ('urn:a', 'urn:b')"))
-		require.NoError(t, err)
-		feeds, err := s.Heal(t.Context(), check(t, s))
-		require.NoError(t, err)
-		require.Equal(t, []string{galleryURL}, feeds)
-		_, err = gallery(s, 3, "b").Update(t.Context(), galleryURL)
-		require.NoError(t, err)
-		left := check(t, s).Damages
-		require.Len(t, left, 1)
-		require.Equal(t, "urn:a", left[0].ID)
-		require.Equal(t, "Tilte", held(t, s, galleryURL)["urn:a"])
-	})
+var damages = map[string]struct {
+	statement string
+	found     string
+}{
+	"text of an entry":   {"UPDATE fh.entries SET data = replace(data, 'words of a', 'worms of a') WHERE id = 'urn:a'", "entries " + galleryURL + " urn:a: it differs from its checksum"},
+	"markup of an entry": {"UPDATE fh.entries SET data = replace(data, '</summary>', '</summarx>') WHERE id = 'urn:c'", "entries " + galleryURL + " urn:c: "},
+	"state of an entry":  {"UPDATE fh.entries SET state = 'lite' WHERE id = 'urn:e'", "entries " + galleryURL + " urn:e: it differs"},
+	"format":             {"UPDATE fh.entries SET format = 'atmo' WHERE id = 'urn:e'", "entries " + galleryURL + " urn:e: it differs"},
+	"time":               {"UPDATE fh.entries SET published = '20x4-01-01T00:00:00.000000000Z' WHERE id = 'urn:d'", "entries " + galleryURL + " urn:d: it differs"},
+	"state of the feed":  {"UPDATE fh.feeds SET state = replace(state, 'archived', 'archivet') WHERE url = '" + galleryURL + "'", "feeds " + galleryURL},
+	"poll":               {"UPDATE fh.polls SET polls = 77 WHERE feed = (SELECT key FROM fh.feeds WHERE url = '" + galleryURL + "')", "polls " + galleryURL},
+	"document":           {"UPDATE fh.documents SET rank_place = 77 WHERE url = 'http://gallery.example/2'", "documents " + galleryURL + " http://gallery.example/2"},
+	"names":              {"DELETE FROM fh.names WHERE name = 'http://gallery.example/2'", "names: 1 documents have other names"},
+	"index":              {"DELETE FROM fh.search WHERE rowid = (SELECT key FROM fh.entries WHERE id = 'urn:b')", "search: 1 entries have other words than the index"},
 }
 
-// A schema that has changed is found, and Heal says that it cannot repair it.
+// A schema that has changed is found.
 func TestCheckSchema(t *testing.T) {
 	for _, change := range [][2]string{
 		{"'ascii'", "'asciT'"}, {"contentless_delete = 1", "contentless_delete = 0"}, {"nullif(published, '')", "nullif(published, '2')"},
@@ -167,12 +130,9 @@ func TestCheckSchema(t *testing.T) {
 				_, err := db.Exec(statement)
 				require.NoError(t, err)
 			}
-			s := d.open(t)
-			found := check(t, s)
+			found := check(t, d.open(t))
 			require.NotEmpty(t, found.Damages)
 			require.Equal(t, "file", found.Damages[0].Table)
-			_, err := s.Heal(t.Context(), found)
-			require.ErrorIs(t, err, sqlstore.ErrStructure)
 		})
 	}
 }

@@ -228,7 +228,7 @@ func (t transaction) replace(feed int64, ids any, keep int, values []any) error 
 	}
 	if keep > 0 {
 		if err := t.exec("INSERT INTO fh.versions ("+versionColumns+") SELECT "+versionColumns+t.of("?")+
-			" WHERE format <> '' AND NOT ("+isHealed+") ON CONFLICT (feed, id, digest) DO NOTHING", ids, feed); err != nil {
+			" WHERE format <> '' ON CONFLICT (feed, id, digest) DO NOTHING", ids, feed); err != nil {
 			return err
 		}
 	}

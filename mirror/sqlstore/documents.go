@@ -43,11 +43,16 @@ func (t transaction) document(feed int64, d *mirror.DocumentRecord) error {
 	if err != nil {
 		return err
 	}
+	return t.names(feed, keys[0], d)
+}
+
+// names stores the names of a document.
+func (t transaction) names(feed, document any, d *mirror.DocumentRecord) error {
 	names := keysOf(d.Names)
 	slices.Sort(names)
-	values = nil
+	var values []any
 	for _, name := range slices.Compact(names) {
-		values = append(values, feed, name, keys[0])
+		values = append(values, feed, name, document)
 	}
 	return t.insert("fh.names", "feed, name, document", "(?, ?, ?)", "", values)
 }

@@ -96,33 +96,32 @@ func ExampleOpenReader() {
 	// Output: true
 }
 
-// A damaged database is repaired, and the feeds concerned are read again.
-func ExampleStore_Heal() {
+// What is sound in a damaged file goes into a new one, and the feeds concerned are read again.
+func ExampleStore_Repair() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	db, err := sql.Open("sqlite", sqlstore.SQLiteDSN(filepath.Join(dir, "feeds.db")))
+	stores := make([]*sqlstore.Store, 2)
+	for i, file := range []string{"feeds.db", "new.db"} {
+		db, err := sql.Open("sqlite", sqlstore.SQLiteDSN(filepath.Join(dir, file)))
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer db.Close()
+		if stores[i], err = sqlstore.Open(ctx, db, sqlstore.SQLite); err != nil {
+			log.Fatal(err)
+		}
+	}
+	damaged, repaired := stores[0], stores[1]
+	found, err := damaged.Check(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer db.Close()
-	store, err := sqlstore.Open(ctx, db, sqlstore.SQLite)
+	feeds, err := damaged.Repair(ctx, repaired)
 	if err != nil {
-		log.Fatal(err)
-	}
-
-	found, err := store.Check(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
-	feeds, err := store.Heal(ctx, found)
-	switch {
-	case errors.Is(err, sqlstore.ErrStructure):
-		log.Fatal("export the readable part, and import it into a new database: ", err)
-	case err != nil:
 		log.Fatal(err)
 	}
 	fmt.Println(len(found.Damages), "damages,", len(feeds), "feeds to update")

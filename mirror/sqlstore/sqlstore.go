@@ -488,8 +488,6 @@ var (
 	// ErrOutdated means a database opened for reading has an earlier version of the
 	// schema. Open brings it up to date.
 	ErrOutdated = errors.New("the database has an earlier version of the schema")
-	// ErrStructure means the structure of a SQLite file is damaged.
-	ErrStructure = errors.New("the structure of the file is damaged")
 	// ErrReadOnly means the store was opened by OpenReader, or that only OpenReader can open
 	// it: the server of PostgreSQL is a replica, for instance, or its user may only read.
 	ErrReadOnly = errors.New("the store is open for reading only")

@@ -1,0 +1,100 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+)
+
+// Repair puts everything that is sound in a damaged file into a new one, which takes its name,
+// and keeps the damaged one under the name with .damaged at its end, which must be free. It
+// returns the URLs of the feeds of which something may be missing. Nobody else can use the file
+// meanwhile.
+func (d *Location) Repair(w *command.World) (feeds []string, err error) {
+	kept, part := d.DB+".damaged", d.DB+".part"
+	for _, name := range []string{kept, part} {
+		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+			return nil, errors.Join(err, errors.New(name+": the file exists already; move it away first"))
+		}
+	}
+	db, err := own(w.Ctx, d.DB)
+	if err != nil {
+		return nil, d.Failure(err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	from, err := sqlstore.OpenReader(w.Ctx, db, sqlstore.SQLite)
+	if err != nil {
+		return nil, d.Failure(err)
+	}
+	new := &Location{DB: part}
+	to, err := new.Create(w)
+	if err != nil {
+		return nil, err
+	}
+	if feeds, err = from.Repair(w.Ctx, to.Store); err == nil {
+		err = copyPrinted(w.Ctx, db, to)
+	}
+	if err = errors.Join(err, to.Close()); err == nil {
+		err = os.Link(d.DB, kept)
+	}
+	if err != nil {
+		for _, name := range []string{part, part + "-wal", part + "-shm"} {
+			_ = os.Remove(name)
+		}
+		return nil, d.Failure(err)
+	}
+	return feeds, os.Rename(part, d.DB)
+}
+
+// own opens a file of SQLite for one connection, which nobody else can have meanwhile, and
+// merges its write-ahead log, which would otherwise be taken for the new file's.
+func own(ctx context.Context, file string) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", sqlstore.SQLiteDSN(file))
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	db.SetMaxIdleConns(1)
+	for _, statement := range []string{"PRAGMA busy_timeout = 5000", "PRAGMA locking_mode = EXCLUSIVE", "PRAGMA journal_mode = DELETE", "BEGIN EXCLUSIVE", "COMMIT"} {
+		if _, err = db.ExecContext(ctx, statement); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+	}
+	if hasLog(file) {
+		return nil, errors.Join(fmt.Errorf("%s: its write-ahead log cannot be merged", file), db.Close())
+	}
+	return db, nil
+}
+
+// copyPrinted copies the records of the entries printed, as far as they can be read.
+func copyPrinted(ctx context.Context, from *sql.DB, to *Store) error {
+	if _, err := to.DB.ExecContext(ctx, printedSchema); err != nil {
+		return err
+	}
+	rows, err := from.QueryContext(ctx, "SELECT name, feed, commits FROM feedhistory_printed")
+	if err != nil { // it is made only by the first use
+		return ctx.Err()
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name, feed string
+		var commits int64
+		if err := rows.Scan(&name, &feed, &commits); err != nil {
+			return err
+		}
+		f, err := to.Feed(ctx, feed)
+		if err != nil {
+			continue // its state is lost
+		}
+		if _, err := to.DB.ExecContext(ctx, "INSERT INTO feedhistory_printed (name, feed, commits) VALUES ($1, $2, $3)", name, feed, min(commits, f.Commits)); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
