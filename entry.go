@@ -102,7 +102,7 @@ func (e *Entry) Post() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// postID returns the part of the ID that tells posts apart; "" if that is all of it.
+// postID returns the part of the ID by which posts differ; "" if that is all of it.
 func (e *Entry) postID() string {
 	if !e.WeakID && !(e.permalink && e.ID == e.id) {
 		return ""

@@ -172,7 +172,7 @@ type Document struct {
 	Contributors []Person   // atom:contributor, dc:contributor
 	Categories   []Category // atom:category, category with its domain in RSS, dc:subject
 	Rights       Text       // atom:rights, RSS's copyright, dc:rights; see Entry.Rights
-	Generator    Generator  // the program that made the document; zero if none is given
+	Generator    Generator  // the program behind the document; zero if none is given
 	Language     string     // the language of the feed as a whole, by RFC 5646: xml:lang, language, dc:language; "" if none is given
 	Icon         string     // the absolute URL of the feed's icon, or else of its Logo; "" if none is given
 	Logo         string     // the absolute URL of its larger picture: atom:logo, RSS's image, itunes:image; "" if none is given
@@ -453,11 +453,6 @@ func SameOrigin(a, b string) bool { return iri.AreSameOrigin(a, b) }
 
 // Redact removes the user and password from a URL, which may be invalid.
 func Redact(url string) string { return iri.Redact(url) }
-
-// Unsigned returns a URL without its signature, for telling files apart: an entry's file
-// whose URL has only another signature is the same file; see Entry.Digest. Request the URL
-// as it was published last. A URL without a signature is returned as it is.
-func Unsigned(url string) string { return iri.Unsigned(url) }
 
 // ParseURL parses a URL or reference whose path, query and fragment may have characters
 // that should be escaped; the result escapes them, as a Client's requests do. Keep the

@@ -55,14 +55,14 @@ func (c *Category) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(c))
 }
 
-// A Generator is the program that made a feed (RFC 4287 §4.2.4). RSS has only a name.
+// A Generator is the program behind a feed (RFC 4287 §4.2.4). RSS has only a name.
 type Generator struct {
 	Name    string
 	URI     string // absolute; "" if none is given
 	Version string // "" if none is given
 }
 
-// An Enclosure is a file that belongs to an entry, such as an episode of a podcast.
+// An Enclosure is a file of an entry, such as an episode of a podcast.
 type Enclosure struct {
 	URL      string        // absolute if the base allows
 	Type     string        // the media type; "" if none is given
@@ -117,7 +117,7 @@ func (e *Entry) Categories() (all []Category) {
 // the feed are in Document.Rights; an entry does not inherit them.
 func (e *Entry) Rights() Text { return Text(e.parts().Rights) }
 
-// Source returns the head of the feed that the entry was copied from: atom:source (RFC 4287
+// Source returns the head of the feed the entry was copied from: atom:source (RFC 4287
 // §4.2.11), or RSS's source, which has a title and the feed's address, the link "self". It is nil
 // if the entry names none. The feed in which the entry was read is Head.
 func (e *Entry) Source() *Document {
@@ -170,9 +170,9 @@ func (e *Entry) Language() string {
 	return language
 }
 
-// Enclosures returns the files that belong to the entry, each once: enclosures of RSS, links of
+// Enclosures returns the files of the entry, each once: enclosures of RSS, links of
 // Atom with the relation "enclosure" or OPDS's for acquisition, attachments of a JSON Feed, and
-// files that only Media RSS or podcast:alternateEnclosure names, except pictures. Of several
+// files named only by Media RSS or podcast:alternateEnclosure, except pictures. Of several
 // versions of a file it has the default one, or the first. The lengths and durations of Media RSS and
 // iTunes count where the others give none.
 func (e *Entry) Enclosures() (all []Enclosure) {
@@ -207,8 +207,8 @@ func (e *Entry) Enclosures() (all []Enclosure) {
 	return all
 }
 
-// Image returns the URL of the picture that stands for the entry: itunes:image, a picture of Media
-// RSS or a JSON Feed, or an enclosure that is one; "" if there is none. It does not look into the
+// Image returns the URL of the picture for the entry: itunes:image, a picture of Media
+// RSS or a JSON Feed, or an enclosure of this kind; "" if there is none. It does not look into the
 // texts.
 func (e *Entry) Image() string {
 	if image := e.parts().Image; image != "" {
@@ -237,7 +237,7 @@ func (e *Entry) Extensions() []string {
 }
 
 // Extensions returns the other elements of the head section, each as XML with the declarations of
-// its namespaces: those of other vocabularies, and those that the fields do not express, or not
+// its namespaces: those of other vocabularies, and those the fields do not express, or not
 // all of. Those of RSS, and other members of a JSON Feed, are as in Entry.Extensions.
 func (d *Document) Extensions() []string {
 	head := d.section()

@@ -94,7 +94,7 @@ func readAll(r io.Reader, limit int64) (string, error) {
 	return text.String(), err
 }
 
-// decode reads a whole document as received, in the format that its first character tells.
+// decode reads a whole document as received, in the format told by its first character.
 func (p Parser) decode(data, base string) (doc *Document, err error) {
 	if isJSON(data) {
 		doc, err = p.parseJSON(data, base)
@@ -420,7 +420,7 @@ type headReader struct {
 	ranks headRanks
 	bytes int // the bytes kept of the head section
 
-	fields  int      // the bytes of the fields that elements kept fill in
+	fields  int      // the bytes of the fields filled in by elements kept
 	podcast []Person // the authors of itunes:author, who count if there are no others
 }
 
@@ -799,7 +799,7 @@ const (
 	lossOfLink                       // a link to older entries may be missing
 )
 
-// outsideEntries returns the place of a part of an entry that mending has put outside all entries.
+// outsideEntries returns the place of a part of an entry which mending has put outside all entries.
 func (r *documentReader) outsideEntries() (at int, ok bool) {
 	return r.loose, r.loose >= 0 && r.xml.Mender.Mended() > 0
 }

@@ -96,18 +96,19 @@ func ExampleMemento() {
 	// Output: memento
 }
 
-// Only the methods of two platforms are tried.
+// Only the methods of three platforms are tried.
 func ExampleMethod() {
 	feed, err := feedhistory.Parse(strings.NewReader(`<rss version="2.0"><channel><generator>https://wordpress.org/?v=6.4</generator></channel></rss>`), "https://example.org/feed/")
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, m := range []backfill.Method{backfill.WordPress{}, backfill.Blogger{}} {
+	for _, m := range []backfill.Method{backfill.WordPress{}, backfill.Blogger{}, backfill.ActivityPub{}} {
 		fmt.Println(m.Name(), m.Recognise(feed))
 	}
 	// Output:
 	// wordpress yes
 	// blogger no
+	// activitypub no
 }
 
 // A feed's generator tells which methods suit it.

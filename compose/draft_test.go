@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/feedhistory/feedhistory"
 	. "github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/togofeed"
@@ -94,7 +93,7 @@ func TestDraftOfPodcast(t *testing.T) {
 	require.NoError(t, err)
 	d := compose.DraftOf(doc.Entries[0])
 	require.Equal(t, []Person{{Name: "Ann", Email: "ann@example.org"}, {Name: "Bob"}}, d.Authors)
-	require.Equal(t, []feedhistory.Category{{Term: "weather"}, {Term: "news", Scheme: "https://example.org/terms"}}, d.Categories)
+	require.Equal(t, []Category{{Term: "weather"}, {Term: "news", Scheme: "https://example.org/terms"}}, d.Categories)
 	require.Equal(t, []string{
 		`<itunes:duration xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd">42:00</itunes:duration>`,
 		`<itunes:episode xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd">7</itunes:episode>`,

@@ -13,7 +13,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// The parts of the model that both formats have, each by its own element. Where the own element of
+// The parts of the model in both formats, each by its own element. Where the own element of
 // RSS says less, Atom's says the rest beside it.
 
 var _ = door.OpenWriter(func(writer any) { writer.(*Writer).former = true })
@@ -59,7 +59,7 @@ func (d description) has(row *feedxml.Row, own bool) bool {
 	return own && !isImage || row.Space == feedxml.RSS2 && !isImage || row.Flags&feedxml.NotKept != 0
 }
 
-// isPlainImage reports whether an element of a head section is an image of RSS that says no more than a logo: its
+// isPlainImage reports whether an element of a head section is an image of RSS saying no more than a logo: its
 // title and link are the channel's.
 func isPlainImage(raw string, row *feedxml.Row, d *feedhistory.Document) bool {
 	if row.Form != feedxml.ImageForm {
@@ -180,7 +180,7 @@ func (w *Writer) rssPerson(name string, p feedxml.Person, mayBeOwn bool) {
 	w.b.Element(`dc:creator xmlns:dc="`+feedxml.DC+`"`, cmp.Or(p.Name, p.Email))
 }
 
-// contact writes a person by an element of RSS that has an address and perhaps a name, and reports
+// contact writes a person by an element of RSS with an address and perhaps a name, and reports
 // whether the person has a valid one.
 func (w *Writer) contact(name string, p feedxml.Person) bool {
 	text := p.Email
@@ -222,7 +222,7 @@ func (w *Writer) atomParts(e *feedhistory.Entry, item *feedxml.Item) {
 }
 
 // rssParts writes the comments and the source of an entry as RSS's, and returns the meanings of
-// elements that need not be carried beside them.
+// elements not to be carried beside them.
 func (w *Writer) rssParts(e *feedhistory.Entry, item *feedxml.Item, comments string) (native []feedxml.Meaning) {
 	if comments != "" && item.Comments == "" {
 		w.b.Element("comments", iri.Writable(comments))

@@ -13,7 +13,7 @@ import (
 	"github.com/feedhistory/feedhistory/compose"
 )
 
-// A facts has everything that the model says of a feed and its entries.
+// A facts has everything the model says of a feed and its entries.
 type facts struct {
 	Head    []any
 	Entries [][]any
@@ -49,7 +49,7 @@ func TestRichDocumentsInTheOtherFormat(t *testing.T) {
 		name          string
 		write, back   func(io.Writer, *Document) error
 		has, returned []string
-		carried       int // elements that only the document's format has
+		carried       int // elements of the document's format alone
 	}{
 		{"atom", compose.WriteRSS, compose.WriteAtom, []string{
 			"<language>de</language>", "<managingEditor>ann@a.example (Ann)</managingEditor>", "<copyright>(c) A</copyright>",

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/feedhistory/feedhistory"
 	. "github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
 )
@@ -185,7 +184,7 @@ func drawDocument(t *rapid.T) *Document {
 				{Rel: "enclosure", Href: "http://example.org/1.mp3", Type: "audio/mpeg", Length: "1337"},
 			},
 			Authors:    []Person{{Name: drawWords.Draw(t, "author")}},
-			Categories: []feedhistory.Category{{Term: "news"}},
+			Categories: []Category{{Term: "news"}},
 		}.Entry()
 		require.NoError(t, err)
 		entries = append(entries, e)

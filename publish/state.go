@@ -206,7 +206,7 @@ func (m ledger) done() ledger {
 
 // currentForm is the form of new feeds: each part of the model by the format's own element. A feed
 // stays in the form in which it began, because readers compare its entries, and because an archive
-// that is lost can be restored in no other.
+// now lost can be restored in no other.
 const currentForm = 2
 
 const ledgerTarget = "<?feedhistory "

@@ -82,7 +82,7 @@ func (c *dbCheckCommand) check(w *command.World) (*sqlstore.Inspection, error) {
 }
 
 // repair makes a new file of the damaged one, polls the feeds with losses, and names the
-// entries that have not come back.
+// entries still missing.
 func (c *dbCheckCommand) repair(w *command.World, found *sqlstore.Inspection) error {
 	feeds, err := c.Location.Repair(w)
 	if err != nil {

@@ -4,7 +4,7 @@ package door
 
 import "github.com/feedhistory/feedhistory/internal/feedxml"
 
-// Root has the functions that the root package sets. The entries are *feedhistory.Entry, and the
+// Root has the functions set by the root package. The entries are *feedhistory.Entry, and the
 // documents *feedhistory.Document, which this package cannot import.
 var Root Functions
 

@@ -26,16 +26,16 @@ type Parts struct {
 	Language              string
 }
 
-// A Source is the feed that an entry comes from: atom:source, or RSS's source.
+// A Source is the feed an entry comes from: atom:source, or RSS's source.
 type Source struct {
 	Atom       string // the element, with all its declarations
 	Title, URL string // of RSS
 }
 
-// A Generator is the program that made a feed.
+// A Generator is the program behind a feed.
 type Generator struct{ Name, URI, Version string }
 
-// A File is a file that belongs to an entry.
+// A File is a file of an entry.
 type File struct {
 	URL, Type, Title string
 	Length           int64
@@ -103,7 +103,7 @@ func (p *partReader) jsonLists(item *jsonfeed.Item) {
 	}
 }
 
-// members reads the members of an item of a JSON Feed that an entry of another format carries.
+// members reads the members of a JSON Feed's item, carried by an entry of another format.
 func (p *partReader) members(r *Elements) {
 	base := r.Base()
 	item := jsonfeed.ReadItem(r.PlainText())
@@ -414,7 +414,7 @@ func number(text string) int64 {
 	return max(0, n)
 }
 
-// Bytes returns the length of a file that a link says, in bytes; zero if it says none.
+// Bytes returns the length of a link's file, in bytes; zero if the link says none.
 func (l Link) Bytes() int64 { return number(xmlscan.Trim(l.Length)) }
 
 // clockTime reads a duration: seconds, or hours, minutes and seconds with colons; zero if it is

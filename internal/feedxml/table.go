@@ -38,7 +38,7 @@ const (
 	MeansSource
 	MeansComments
 	MeansImage
-	MeansFile // that no link has
+	MeansFile // in no link
 	MeansDuration
 	Meanings // their number
 )

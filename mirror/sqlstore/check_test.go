@@ -111,7 +111,7 @@ var damages = map[string]struct {
 	"index":              {"DELETE FROM fh.search WHERE rowid = (SELECT key FROM fh.entries WHERE id = 'urn:b')", "search: 1 entries have other words than the index"},
 }
 
-// A schema that has changed is found.
+// A changed schema is found.
 func TestCheckSchema(t *testing.T) {
 	for _, change := range [][2]string{
 		{"'ascii'", "'asciT'"}, {"contentless_delete = 1", "contentless_delete = 0"}, {"nullif(published, '')", "nullif(published, '2')"},

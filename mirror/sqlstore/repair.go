@@ -13,9 +13,9 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// Repair copies everything that is sound in a damaged SQLite file into another store, which
-// must be empty and in a SQLite file, too. Rows that Check finds damaged, and those that
-// SQLite cannot read, are left out; the damaged file is only read. Repair returns the URLs of
+// Repair copies everything sound in a damaged SQLite file into another store, which
+// must be empty and in a SQLite file, too. Rows found damaged by Check, and those SQLite
+// cannot read, are left out; the damaged file is only read. Repair returns the URLs of
 // the feeds of which something may be missing. Nothing is claimed of them, and their next
 // Update, which is due, reads them from their beginning, and so brings back what their
 // publishers still have. Nobody may write to either store meanwhile.
@@ -41,9 +41,9 @@ type repair struct {
 	transaction
 	checker *checker
 	from    *Store
-	copied  map[any]bool   // the keys of the feeds that the new store has
+	copied  map[any]bool   // the keys of the feeds in the new store
 	suspect map[any]bool   // the keys of the feeds of which something may be missing
-	states  map[any]string // what is left of the states of feeds that are not copied
+	states  map[any]string // what is left of the states of feeds not copied
 	lost    bool           // rows could not be read, and may be any feed's
 }
 
@@ -196,8 +196,8 @@ func (r *repair) restart(key any) (url string, err error) {
 	return f.URL, nil
 }
 
-// rows calls a function for each row of a query that can be read. The query's first column is
-// the rowid. Behind a page that cannot be read, reading goes on at the next row that can.
+// rows calls a function for each readable row of a query. The query's first column is
+// the rowid. Behind a damaged page, reading goes on at the next readable row.
 func (r *repair) rows(query string, each func(values []any) error) error {
 	query = r.text(query + " WHERE rowid >= ? ORDER BY rowid")
 	for next := int64(0); ; {

@@ -66,7 +66,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// An entry that the feed no longer has is left out, and the others stay.
+// An entry gone from the feed is left out, and the others stay.
 func TestRepairGone(t *testing.T) {
 	d := newSQLite(t)
 	s := d.open(t)
@@ -93,7 +93,7 @@ func TestRepairEarlier(t *testing.T) {
 	require.Equal(t, want, everything(t, to))
 }
 
-// Rows on pages that cannot be read are left out, and those beyond are not.
+// Rows on damaged pages are left out, and those beyond are not.
 func TestRepairPages(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "feeds.db")
 	d := inFile(file)

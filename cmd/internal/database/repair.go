@@ -12,7 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// Repair puts everything that is sound in a damaged file into a new one, which takes its name,
+// Repair puts whatever is sound in a damaged file into a new one, which takes its name,
 // and keeps the damaged one under the name with .damaged at its end, which must be free. It
 // returns the URLs of the feeds of which something may be missing. Nobody else can use the file
 // meanwhile.
