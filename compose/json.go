@@ -140,7 +140,7 @@ func extensionOf(element string) Extension {
 	if prefix := cmp.Or(feedxml.UsualPrefix(x.Space), s.Prefix()); prefix != "" {
 		x.Name = prefix + ":" + s.Local()
 	}
-	whole := false
+	whole := x.Space == ""
 	for _, a := range s.Attrs() {
 		if whole = whole || a.Space != ""; a.Space == "" {
 			if x.Attrs == nil {

@@ -1,6 +1,7 @@
 package compose_test
 
 import (
+	"encoding/json"
 	"io"
 	"os"
 	"slices"
@@ -112,5 +113,49 @@ func TestSetDescription(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, factsOf(doc).Head, factsOf(again).Head, text)
 		require.NotContains(t, text, "(c) A")
+	}
+}
+
+// An element in no namespace keeps its name, or is left out: RSS would take it for its own. The
+// lines that describe its entry are read again.
+func TestNoNamespace(t *testing.T) {
+	const strangers = `<tide xmlns="">high</tide><item xmlns=""><guid>stranger</guid></item>`
+	const inEntry = `<wind xmlns="">west</wind><link xmlns="" rel="enclosure" href="/x.mp3">/x</link><enclosure xmlns="" url="/y.mp3" type="audio/mpeg" length="3"/><guid xmlns="">stranger</guid><category xmlns="">stranger</category>`
+	plain, prefixed := strings.NewReplacer(), strings.NewReplacer("</", "</a:", "<", "<a:", ` xmlns="http`, ` xmlns:a="http`)
+	bare := strings.NewReplacer(` xmlns=""`, "")
+	for name, doc := range map[string]string{
+		"declared": plain.Replace(`<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><title>F</title><updated>2024-01-01T00:00:00Z</updated><author><name>Ada</name></author>`) + strangers +
+			`<entry><id>urn:1</id><title>One</title><updated>2024-01-01T00:00:00Z</updated>` + inEntry + `</entry></feed>`,
+		"below a prefix": prefixed.Replace(`<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><title>F</title><updated>2024-01-01T00:00:00Z</updated><author><name>Ada</name></author>`) + bare.Replace(strangers) +
+			`<a:entry><a:id>urn:1</a:id><a:title>One</a:title><a:updated>2024-01-01T00:00:00Z</a:updated>` + bare.Replace(inEntry) + `</a:entry></a:feed>`,
+	} {
+		d, err := Parse(strings.NewReader(doc), "http://h/feed")
+		require.NoError(t, err, name)
+		require.Len(t, d.Entries, 1, name)
+		e := d.Entries[0]
+		require.Equal(t, "urn:1", e.ID)
+		require.Empty(t, e.Links, name)
+		require.Empty(t, e.Enclosures(), name)
+		require.Empty(t, e.Categories(), name)
+		require.Len(t, e.Extensions(), 5, name)
+		for _, x := range e.Extensions() {
+			require.Contains(t, x, ` xmlns=""`, name)
+		}
+
+		var rss, atom strings.Builder
+		require.NoError(t, compose.WriteRSS(&rss, d), name)
+		for _, stranger := range []string{"tide", "stranger", "wind", "enclosure", "/x"} {
+			require.NotContains(t, rss.String(), stranger, name)
+		}
+		require.NoError(t, compose.WriteAtom(&atom, d), name)
+		require.Contains(t, atom.String(), `<tide xmlns="">high</tide>`, name)
+
+		line, err := json.Marshal(compose.NewEntryJSON(e))
+		require.NoError(t, err)
+		var read compose.EntryJSON
+		require.NoError(t, json.Unmarshal(line, &read))
+		again, err := read.Draft()
+		require.NoError(t, err, "%s: %s", name, line)
+		require.Equal(t, e.Extensions(), again.Extensions, name)
 	}
 }

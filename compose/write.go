@@ -420,7 +420,11 @@ func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format, writ
 	var elements strings.Builder
 	for _, raw := range head.Others {
 		r, scope := feedxml.Again(raw, head.Scope, head.Format), *head.Scope
-		native := r.Native
+		native, isStranger := r.Native, d.Format == feedhistory.Atom && r.Cursor.Space() == "" && !head.IsBare()
+		if isStranger && format == feedhistory.RSS { // which would take it for its own
+			r.Release()
+			continue
+		}
 		r.Native = "" // the element is not the format's because of its own namespace
 		if row := r.Row(); written.has(row, r.IsOwn()) || written != nil && d.Format != w.format && row.Feed == feedxml.MeansLogo && isPlainImage(raw, row, d) {
 			r.Release()
@@ -434,6 +438,9 @@ func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format, writ
 			scope.Lang = "" // the channel's element says it
 		}
 		_, element := scope.Standalone(raw, true)
+		if isStranger {
+			element = xmlscan.Standalone(element, nil, ` xmlns=""`)
+		}
 		if d.Format != format {
 			element = carried(r, element, format)
 		}

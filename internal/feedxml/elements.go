@@ -74,6 +74,15 @@ func (h *Head) Text() string {
 	return "<head>" + strings.Join(h.Known, "") + strings.Join(h.Others, "") + "</head>"
 }
 
+// IsBare reports whether the head section's own elements are in no namespace.
+func (h *Head) IsBare() bool {
+	return slices.ContainsFunc(h.Known, func(raw string) bool {
+		r := Again(raw, h.Scope, h.Format)
+		defer r.Release()
+		return r.Cursor.Space() == ""
+	})
+}
+
 // Extensions returns the other elements, each with the declarations it needs.
 func (h *Head) Extensions() (all []string) {
 	for _, raw := range h.Others {
@@ -312,6 +321,12 @@ func (r *Elements) IsAtom() bool {
 // IsOwn reports whether the current element belongs to Atom, or to RSS in an RSS
 // document.
 func (r *Elements) IsOwn() bool { return r.IsAtom() || r.Format == FormatRSS && r.IsRSS() }
+
+// IsStranger reports whether the current element is in no namespace, in an Atom document whose own
+// elements have one. Whatever its name, it is neither Atom's nor RSS's.
+func (r *Elements) IsStranger() bool {
+	return r.Format == FormatAtom && r.Cursor.Space() == "" && r.Native != ""
+}
 
 // About returns rdf:about of the current element.
 func (r *Elements) About() string {

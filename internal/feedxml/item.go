@@ -114,6 +114,11 @@ func (i *Item) readXML(e Element, all bool) {
 	i.Language = r.Language()
 	for depth := r.Depth(); r.Child(depth); {
 		start, row, own := r.Offset(), r.Row(), r.IsOwn()
+		if r.IsStranger() { // RSS would take it for its own
+			r.Skip()
+			i.kept = append(i.kept, xmlscan.Standalone(raw[start:r.End()], i.scope.Bindings, ` xmlns=""`))
+			continue
+		}
 		if lists.element(r, row); row.Flags&NotKept != 0 || own && !row.Entry.Travels() {
 			continue
 		}

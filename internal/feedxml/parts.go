@@ -163,6 +163,9 @@ func (p *partReader) end() {
 
 // element reads the current element of an entry.
 func (p *partReader) element(r *Elements, row *Row) {
+	if r.IsStranger() {
+		return
+	}
 	switch row.Entry {
 	case MeansAuthor:
 		p.author(r, row)
