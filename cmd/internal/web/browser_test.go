@@ -293,7 +293,7 @@ func TestBrowserWithoutScript(t *testing.T) {
 	require.Contains(t, b.source(), `class="timeline"`)
 	b.do(chromedp.SendKeys(chromedp.CSS("#q"), "storm petrels"))
 	b.click(".search button")
-	require.Contains(t, b.source(), "With “storm petrels”")
+	b.shows("With “storm petrels”")
 	b.click(".actions button")
 	require.NotContains(t, b.source(), "Something went wrong")
 
@@ -302,10 +302,11 @@ func TestBrowserWithoutScript(t *testing.T) {
 	b.click(".entries .title")
 	b.click("a[rel=next]")
 	b.click("a[rel=next]")
-	require.Contains(t, b.source(), "Entry 3 of ")
+	b.shows("Entry 3 of ")
 	b.click("a[rel=prev]")
+	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("#month").value = 0`))
 	b.click(".strip button")
-	require.Contains(t, b.source(), "Entry 1 of ")
+	b.shows("Entry 1 of ")
 }
 
 // Keys move through lists, entries and pages, but not in a field.
@@ -848,6 +849,12 @@ func (b *tab) click(selector string) {
 	defer cancel()
 	_, err := chromedp.RunResponse(ctx, chromedp.Click(chromedp.CSS(selector)))
 	require.NoError(b.t, err)
+}
+
+// shows waits until the page has a text.
+func (b *tab) shows(text string) {
+	b.t.Helper()
+	b.loads("document.documentElement.outerHTML.includes(`" + text + "`)")
 }
 
 // text returns the visible text of what a selector finds.
