@@ -113,7 +113,7 @@ default_pool_size = 2
 `, strings.TrimPrefix(u.Path, "/"), u.Query().Get("host"), dir), 0o644))
 	args := []string{"-q", settings}
 	if os.Getuid() == 0 { // it refuses to run as root, and reads its settings before it changes the user
-		args = append([]string{"-u", "nobody"}, args...)
+		args = append([]string{"-u", "postgres"}, args...)
 	}
 	c := exec.Command(program, args...)
 	var said bytes.Buffer
