@@ -13,8 +13,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// The parts of the model in both formats, each by its own element. Where the own element of
-// RSS says less, Atom's says the rest beside it.
+// The parts of the model that both formats have, each written by the format's own element. If
+// RSS's element expresses only a part, an element of Atom is written as well.
 
 var _ = door.OpenWriter(func(writer any) { writer.(*Writer).former = true })
 
@@ -87,7 +87,7 @@ func (w *Writer) atomDescription(d *feedhistory.Document, written description) {
 	}
 	if written[feedxml.MeansCategory] {
 		for _, c := range d.Categories {
-			w.b.Empty("category", "term", c.Term, "scheme", c.Scheme, "label", c.Label)
+			w.b.Category("category", feedxml.Category(c))
 		}
 	}
 	if written[feedxml.MeansRights] {
@@ -197,7 +197,7 @@ func (w *Writer) contact(name string, p feedxml.Person) bool {
 // rssCategory writes a category. RSS has no label.
 func (w *Writer) rssCategory(c feedxml.Category) {
 	if c.Label != "" && c.Label != c.Term {
-		w.b.Empty("atom:category", "term", c.Term, "scheme", c.Scheme, "label", c.Label)
+		w.b.Category("atom:category", c)
 	}
 	w.b.Element("category", c.Term, "domain", c.Scheme)
 }
@@ -221,8 +221,8 @@ func (w *Writer) atomParts(e *feedhistory.Entry, item *feedxml.Item) {
 	}
 }
 
-// rssParts writes the comments and the source of an entry as RSS's, and returns the meanings of
-// elements not to be carried beside them.
+// rssParts writes the comments and the source of an entry as RSS's. It returns the meanings that
+// are now complete, so that the entry's own elements for them are not written as well.
 func (w *Writer) rssParts(e *feedhistory.Entry, item *feedxml.Item, comments string) (native []feedxml.Meaning) {
 	if comments != "" && item.Comments == "" {
 		w.b.Element("comments", iri.Writable(comments))

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -375,7 +376,7 @@ func (w *Writer) atomEntry(e *feedhistory.Entry, element feedxml.Element) {
 		w.b.Person("author", person)
 	}
 	for _, category := range item.Categories {
-		w.b.Empty("category", "term", category.Term, "scheme", category.Scheme, "label", category.Label)
+		w.b.Category("category", category)
 	}
 	for _, l := range e.Links {
 		w.b.Link("link", feedxml.Link(l))
@@ -417,10 +418,11 @@ func (w *Writer) media(name string, t feedhistory.Text) {
 // they are, those of another format as extensions.
 func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format, written description) {
 	head := door.Root.Head(d)
+	hasNoNamespace := sync.OnceValue(head.IsBare) // reads many elements, and is asked rarely
 	var elements strings.Builder
 	for _, raw := range head.Others {
 		r, scope := feedxml.Again(raw, head.Scope, head.Format), *head.Scope
-		native, isStranger := r.Native, d.Format == feedhistory.Atom && r.Cursor.Space() == "" && !head.IsBare()
+		native, isStranger := r.Native, d.Format == feedhistory.Atom && r.Cursor.Space() == "" && !hasNoNamespace()
 		if isStranger && format == feedhistory.RSS { // which would take it for its own
 			r.Release()
 			continue

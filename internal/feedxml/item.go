@@ -237,7 +237,7 @@ func (i *Item) Atom() (string, error) {
 		w.Person("author", p)
 	}
 	for _, c := range i.Categories {
-		w.Empty("category", "term", c.Term, "scheme", c.Scheme, "label", c.Label)
+		w.Category("category", c)
 	}
 	for _, l := range i.Links {
 		w.Link("link", l)

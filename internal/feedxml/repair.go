@@ -597,7 +597,7 @@ func (r *reviser) atomCategory() (repaired string, valid bool) {
 	if scheme = iri.Writable(scheme); iri.Split(scheme).Scheme == "" {
 		scheme = ""
 	}
-	return r.unless(valid, func(w *Markup) { w.Empty("category", "term", term, "scheme", scheme, "label", label) })
+	return r.unless(valid, func(w *Markup) { w.Category("category", Category{Term: term, Scheme: scheme, Label: label}) })
 }
 
 // atomPerson repairs a person, who must have a name.

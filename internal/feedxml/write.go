@@ -78,6 +78,11 @@ func (m *Markup) Enclosure(l Link) {
 	m.Empty("enclosure", "url", cmp.Or(iri.URI(l.Href), iri.Writable(l.Href)), "length", l.Length, "type", l.Type)
 }
 
+// Category writes a category of Atom under the given element name.
+func (m *Markup) Category(name string, c Category) {
+	m.Empty(name, "term", c.Term, "scheme", c.Scheme, "label", c.Label)
+}
+
 func isNumber(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
 // A Person is a person construct of Atom.
