@@ -52,17 +52,12 @@ func (c *dbCheckCommand) Run(w *command.World) error {
 		return terminal.UsageError("--repair is for files; pg_dump copies what PostgreSQL can read")
 	}
 	found, err := c.check(w)
-	if err == nil && c.Repair && len(found.Damages) > 0 {
-		w.Tell(damages(found) + " found; repairing")
-		if err = c.repair(w, found); err == nil {
-			return nil
-		}
-	}
-	if _, said := errors.AsType[terminal.StatusError](err); said {
-		return err
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return c.Failure(err)
+	case c.Repair && len(found.Damages) > 0:
+		w.Tell(damages(found) + " found; repairing")
+		return c.Failure(c.repair(w, found))
 	}
 	return c.report(w, found)
 }
