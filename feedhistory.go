@@ -234,8 +234,8 @@ func (d *Document) Combines() (kinds []Kind) {
 }
 
 // An Entry is one entry of a feed (an item, in RSS and JSON Feed). You may set its
-// fields: XML, Digest and every writer then say the same. The methods read the rest when they are
-// called, from the entry as published: keep what you need often.
+// fields: XML, Digest and every writer then say the same. The methods read the published entry
+// again at each call: keep a result that you need often.
 type Entry struct {
 	ID        string    // atom:id, guid, rdf:about or id, character for character
 	WeakID    bool      // it has none of these: ID is its link, or a digest of the entry; false if you set an ID of your own

@@ -99,7 +99,7 @@ func TestRichDocumentsInTheOtherFormat(t *testing.T) {
 	}
 }
 
-// What a program sets is written, whatever the document was read with.
+// A field set by a program is written in place of the published element.
 func TestSetDescription(t *testing.T) {
 	text, err := os.ReadFile("../testdata/rich/feed.rss")
 	require.NoError(t, err)

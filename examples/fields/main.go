@@ -1,5 +1,4 @@
-// Fields prints what the entries of a feed say besides their texts: authors, categories, files
-// and picture. It is the same program for Atom, RSS and JSON Feed.
+// Fields prints the authors, categories, files and pictures of the entries of a feed. It is the same program for Atom, RSS and JSON Feed.
 //
 //	go run ./examples/fields FILE…
 package main

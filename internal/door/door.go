@@ -1,5 +1,5 @@
-// Package door gives the other packages of this module what they need of documents and entries
-// and users do not: their elements as they were read. The root package sets it.
+// Package door gives the other packages of this module the elements of documents and entries as
+// they were read, which users do not need. The root package sets it.
 package door
 
 import "github.com/feedhistory/feedhistory/internal/feedxml"
@@ -17,8 +17,8 @@ type Functions struct {
 	// Head returns the head section of a document as read.
 	Head func(document any) feedxml.Head
 
-	// Published returns a *feedhistory.Document with what the elements of the head section of a
-	// document say, whatever its fields say now.
+	// Published returns a *feedhistory.Document with the fields as they were read from the head
+	// section of a document, before a program changed any.
 	Published func(document any) any
 
 	// Observe reads the text of a document again for an observer. It calls see where a head

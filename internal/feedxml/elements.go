@@ -323,7 +323,7 @@ func (r *Elements) IsAtom() bool {
 func (r *Elements) IsOwn() bool { return r.IsAtom() || r.Format == FormatRSS && r.IsRSS() }
 
 // IsStranger reports whether the current element is in no namespace, in an Atom document whose own
-// elements have one. Whatever its name, it is neither Atom's nor RSS's.
+// elements have one. Even with one of their names, it is neither Atom's nor RSS's.
 func (r *Elements) IsStranger() bool {
 	return r.Format == FormatAtom && r.Cursor.Space() == "" && r.Native != ""
 }

@@ -216,7 +216,7 @@ func (p *partReader) author(r *Elements, row *Row) {
 		p.Authors = append(p.Authors, person)
 	case row.Form == ContactForm:
 		p.Authors = WithPerson(p.Authors, person)
-	case p.all && row.Form == PersonForm: // beside an element with less
+	case p.all && row.Form == PersonForm: // RSS also names the person in a shorter form
 		p.fuller = append(p.fuller, person)
 	default:
 		p.others = append(p.others, person)

@@ -115,8 +115,8 @@ const (
 	NotKept                   // an entry of another format does not keep it: each format has its own element for the meaning, or none
 )
 
-// FirstRank is the rank of the format's own element. Only an element that says more, and that other
-// formats write beside it, has a higher one.
+// FirstRank is the rank of the format's own element. A higher rank is for Atom's element in RSS
+// where it is more detailed: atom:rights has markup, atom:generator an address.
 const FirstRank = 9
 
 // Rank returns the rank of the row in documents of a format.

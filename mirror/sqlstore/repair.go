@@ -16,9 +16,9 @@ import (
 // Repair copies everything sound in a damaged SQLite file into another store, which
 // must be empty and in a SQLite file, too. Rows found damaged by Check, and those SQLite
 // cannot read, are left out; the damaged file is only read. Repair returns the URLs of
-// the feeds of which something may be missing. Nothing is claimed of them, and their next
-// Update, which is due, reads them from their beginning, and so brings back what their
-// publishers still have. Nobody may write to either store meanwhile.
+// the feeds with possible losses. They are partial, and due: their next Update reads them from
+// their beginning, and restores the entries that their publishers still have. Nobody may write
+// to either store meanwhile.
 //
 // Damage of PostgreSQL is the server's to repair: Repair returns an error.
 func (s *Store) Repair(ctx context.Context, to *Store) (feeds []string, err error) {
@@ -42,7 +42,7 @@ type repair struct {
 	checker *checker
 	from    *Store
 	copied  map[any]bool   // the keys of the feeds in the new store
-	suspect map[any]bool   // the keys of the feeds of which something may be missing
+	suspect map[any]bool   // the keys of the feeds with possible losses
 	states  map[any]string // what is left of the states of feeds not copied
 	lost    bool           // rows could not be read, and may be any feed's
 }
@@ -154,8 +154,8 @@ func (r *repair) feedsByName() error {
 	return nil
 }
 
-// restart makes a feed's state one of which nothing is claimed, with the numbers of its entries
-// as they are now, and due to be read from its beginning.
+// restart makes a feed partial, counts its entries again, and makes it due to be read from its
+// beginning.
 func (r *repair) restart(key any) (url string, err error) {
 	f := &mirror.Feed{}
 	var state string

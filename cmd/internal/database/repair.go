@@ -12,10 +12,9 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// Repair puts whatever is sound in a damaged file into a new one, which takes its name,
-// and keeps the damaged one under the name with .damaged at its end, which must be free. It
-// returns the URLs of the feeds of which something may be missing. Nobody else can use the file
-// meanwhile.
+// Repair replaces a damaged file by a new one with its sound rows. The damaged file is kept under
+// its name with .damaged at the end, which must be free. Repair returns the URLs of the feeds with
+// possible losses. No other process can use the file until it ends.
 func (d *Location) Repair(w *command.World) (feeds []string, err error) {
 	kept, part := d.DB+".damaged", d.DB+".part"
 	for _, name := range []string{kept, part} {
@@ -52,8 +51,8 @@ func (d *Location) Repair(w *command.World) (feeds []string, err error) {
 	return feeds, os.Rename(part, d.DB)
 }
 
-// own opens a file of SQLite for one connection, which nobody else can have meanwhile, and
-// merges its write-ahead log, which would otherwise be taken for the new file's.
+// own opens a file of SQLite, and locks it against other processes. It merges the write-ahead
+// log, because SQLite would take that for the new file's.
 func own(ctx context.Context, file string) (*sql.DB, error) {
 	db, err := sql.Open("sqlite", sqlstore.SQLiteDSN(file))
 	if err != nil {
