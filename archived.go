@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/feedhistory/feedhistory/internal/chain"
 	"github.com/feedhistory/feedhistory/internal/iri"
@@ -235,7 +236,7 @@ func isElsewhere(d *Document) bool {
 func (w *walk) unreached(l *fetchResult) {
 	proven := (w.feed == Complete || w.feed == Archived) && w.gaps == 0 && !w.partly
 	if proven && l.doc.ID != "" && w.id != "" && l.doc.ID != w.id {
-		w.gap(w.foreigner(l.doc, ""))
+		w.gap(w.foreigner(l.doc, "", fmt.Sprintf("its id is %s, not %s", clip(l.doc.ID), clip(w.id))))
 		return
 	}
 	proven = proven && w.loops.IsNew(l.doc.facts())
@@ -277,22 +278,128 @@ func (w *walk) moved(missing *Gap) *fetchResult {
 	return head
 }
 
-// isForeign returns a gap if a document in the chain is one of another feed: its id
-// differs, and it has no mark of an archive, which may have an id of its own.
-func (w *walk) isForeign(d *Document, from string) *Gap {
-	if d == nil || w.kind != Archived || d.ID == "" || w.id == "" || d.ID == w.id || d.Archive || d.says(relNextArchive) {
+// isForeign returns a gap if a document to which links of the feed lead is one of another feed.
+// One that leads back is none, whatever else it says: archives may have ids and titles of
+// their own.
+func (w *walk) isForeign(l *fetchResult, from string) *Gap {
+	d := l.doc
+	if d == nil || w.leadsBack(d) || w.feedSigns().has(d) || w.past.Has != nil && w.past.Has(d) {
 		return nil
 	}
-	if link, ok := d.Links.Rel(relCurrent); ok && iri.WithoutFragment(link.Href) != d.URL && w.loops.HasSeen(iri.WithoutFragment(link.Href)) {
+	why := ""
+	switch {
+	case l.err == nil && w.feedSigns().differ(d):
+		why = "neither its title, its link nor its entries are this feed's"
+	case w.kind != Archived || d.Archive || d.says(relNextArchive):
+	case d.ID != "" && w.id != "" && d.ID != w.id && !slices.Contains(w.past.IDs, d.ID):
+		why = fmt.Sprintf("its id is %s, not %s", clip(d.ID), clip(w.id))
+	case l.err == nil && len(d.Entries)+len(d.Deleted) == 0 && d.ID == "" && d.Kind() == Plain && d.Title != w.feedSigns().head.Title:
+		why = fmt.Sprintf("its title is %s, and it has neither entries nor links nor a mark of an archive", clip(d.Title))
+	}
+	if why == "" {
 		return nil
 	}
-	return w.foreigner(d, from)
+	return w.foreigner(d, from, why)
 }
 
 // foreigner returns the gap for a document of another feed.
-func (w *walk) foreigner(d *Document, from string) *Gap {
-	return &Gap{URL: d.Response.Requested, From: from, Reason: ReasonForeign,
-		Err: fmt.Errorf("it is a document of another feed: its id is %s, not %s", clip(d.ID), clip(w.id))}
+func (w *walk) foreigner(d *Document, from, why string) *Gap {
+	return &Gap{URL: d.Response.Requested, From: from, Reason: ReasonForeign, Err: errors.New("it is a document of another feed: " + why)}
+}
+
+// leadsBack reports whether a document names another one of the walk as the feed's beginning, or
+// as its newer neighbour.
+func (w *walk) leadsBack(d *Document) bool {
+	return slices.ContainsFunc(d.Links, func(l Link) bool {
+		url := iri.WithoutFragment(l.Href)
+		switch l.Rel {
+		case relCurrent, relNextArchive, relFirst, relPrevious:
+			return url != d.URL && url != d.Response.Requested && w.loops.HasSeen(url)
+		}
+		return false
+	})
+}
+
+// feedSigns returns the signs of the feed, from its subscription document.
+func (w *walk) feedSigns() *signs {
+	if w.signs == nil {
+		var head *Document
+		if w.past.Shown != nil {
+			head = w.past.Shown()
+		}
+		w.signs = newSigns(head, w.past.IDs...)
+	}
+	return w.signs
+}
+
+// signs are what tells the documents of a feed from those of another one.
+type signs struct {
+	head  *Document       // the subscription document
+	ids   []string        // other ids of the feed
+	shown map[string]bool // the IDs of its entries
+	forms map[string]bool // the forms of these
+}
+
+// newSigns returns the signs of a feed with the subscription document; nil means that it is
+// unknown.
+func newSigns(head *Document, ids ...string) *signs {
+	if head == nil {
+		head = new(Document)
+	}
+	s := &signs{head, ids, make(map[string]bool, len(head.Entries)), map[string]bool{}}
+	for _, e := range head.Entries {
+		s.shown[e.ID], s.forms[formOf(e.ID)] = true, true
+	}
+	return s
+}
+
+// has reports whether a document has the feed's id, or one of its entries.
+func (s *signs) has(d *Document) bool {
+	return d.ID != "" && (d.ID == s.head.ID || slices.Contains(s.ids, d.ID)) ||
+		slices.ContainsFunc(d.Entries, func(e *Entry) bool { return s.shown[e.ID] })
+}
+
+// differ reports whether a document has no sign of the feed: neither title, link, generator nor,
+// unless both have an atom:id, the form of the ids of its entries.
+func (s *signs) differ(d *Document) bool {
+	if s.head.Title == "" && s.head.ID == "" || s.head.Title == d.Title {
+		return false
+	}
+	own, _ := s.head.Links.Rel(relAlternate)
+	other, isLinked := d.Links.Rel(relAlternate)
+	switch {
+	case !isLinked && len(d.Entries) == 0, own.Href != "" && (own.Href == other.Href || iri.AreSameOrigin(own.Href, other.Href)):
+		return false
+	case d.Generator.Name != "" && d.Generator.Name == s.head.Generator.Name:
+		return false
+	}
+	return d.ID != "" && s.head.ID != "" && s.head.Format == d.Format ||
+		!slices.ContainsFunc(d.Entries, func(e *Entry) bool { return s.forms[formOf(e.ID)] })
+}
+
+// isStranger reports whether a document is of another feed than the one of the signs: with an
+// atom:id, by it.
+func (s *signs) isStranger(d *Document) bool {
+	if d.ID != "" && (s.head.ID != "" || len(s.ids) > 0) {
+		return d.ID != s.head.ID && !slices.Contains(s.ids, d.ID)
+	}
+	return s.differ(d)
+}
+
+// formOf returns the form of an id: scheme and host of a URL, the authority of a tag, else the
+// letters it begins with.
+func formOf(id string) string {
+	if u, err := iri.ParseLeniently(id); err == nil && u.Host != "" {
+		return u.Scheme + "://" + u.Host
+	}
+	if authority, _, ok := strings.Cut(id, ","); ok && strings.HasPrefix(id, "tag:") {
+		return authority
+	}
+	i := strings.IndexFunc(id, func(r rune) bool { return r < 'A' || 'Z' < r && r < 'a' || r > 'z' })
+	if i < 0 {
+		return ""
+	}
+	return id[:i+1]
 }
 
 // succeeds reports whether an archive named by next-archive follows those of the chain,

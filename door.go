@@ -18,7 +18,10 @@ var _ = door.Open(door.Functions{
 	},
 	Head:      func(document any) feedxml.Head { return document.(*Document).section() },
 	Published: func(document any) any { return document.(*Document).published() },
-	Observe:   func(document any, see observer) error { return document.(*Document).observe(see) },
+	IsStranger: func(doc, head any, ids []string) bool {
+		return newSigns(head.(*Document), ids...).isStranger(doc.(*Document))
+	},
+	Observe: func(document any, see observer) error { return document.(*Document).observe(see) },
 })
 
 // An observer follows the reading of a document; see door.Functions.

@@ -70,6 +70,7 @@ type walk struct {
 
 	budget, used Budget
 
+	signs    *signs         // of the feed; nil until they are needed
 	id       string         // the feed's id; "" if it is unknown
 	start    string         // the subscription document's URL; "" until it is known
 	origins  []string       // URLs at the origins SameOrigin allows
@@ -101,7 +102,7 @@ func (w *walk) run(url string) {
 		l = w.beginning(l)
 	}
 	if w.start, w.kind = l.url, l.kind(); l.doc != nil {
-		w.id, w.shown = l.doc.ID, chain.NewSet()
+		w.id, w.shown, w.signs = l.doc.ID, chain.NewSet(), newSigns(l.doc, w.past.IDs...)
 		for _, e := range l.doc.Entries {
 			w.shown.Add(e.ID)
 			if at := e.Changed(); at.After(w.newest) {
@@ -288,7 +289,7 @@ func (w *walk) try(url, from string) (*fetchResult, *Gap) {
 			}
 		}
 	}
-	if gap := cmp.Or(w.strayed(l, from), w.isForeign(l.doc, from)); gap != nil && held == nil {
+	if gap := cmp.Or(w.strayed(l, from), w.isForeign(l, from)); gap != nil && held == nil {
 		return nil, gap
 	}
 	if l.err == nil || l.unchanged() != nil {
@@ -442,7 +443,7 @@ func (w *walk) examine(at lead) {
 	}
 	l := w.load(at.Href)
 	l.from = from
-	if gap := cmp.Or(w.strayed(l, from), w.isForeign(l.doc, from)); gap != nil {
+	if gap := cmp.Or(w.strayed(l, from), w.isForeign(l, from)); gap != nil {
 		w.gap(gap)
 		return
 	}
@@ -599,6 +600,9 @@ func (w *walk) named(head *Document) (url string, early bool) {
 		if kind = Archived; head.Kind() != Archived || !head.isSubscription() || head.beginsElsewhere() {
 			return "", false
 		}
+	}
+	if w.start != "" && head.ID != "" && w.id != "" && head.ID != w.id { // it may be of another feed
+		return "", false
 	}
 	link, ok := head.Links.Rel(kind.Older())
 	url = iri.WithoutFragment(link.Href)

@@ -583,6 +583,13 @@ func (p *poll) later(asked time.Time) time.Time { return feedtime.Later(asked, p
 // past returns the memory of the walk.
 func (p *poll) past() *chain.Memory[feedhistory.Known, *feedhistory.Document] {
 	past := &chain.Memory[feedhistory.Known, *feedhistory.Document]{Processed: p.processed, Known: p.known, Wanted: p.wants}
+	if p.had {
+		past.Shown, past.IDs, past.Has = p.shownBefore, p.ledger.IDs, func(doc *feedhistory.Document) bool {
+			has, err := p.hasEntryOf(doc)
+			p.documents.err = cmp.Or(p.documents.err, err)
+			return has
+		}
+	}
 	if p.m.Revalidate || p.rereads {
 		past.Processed = nil
 	}

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
@@ -1044,61 +1044,49 @@ const (
 // id, or without ids nothing of the head in common, no known entry, and no link to a known
 // archive.
 func (p *poll) isStranger(doc *feedhistory.Document) (bool, error) {
-	f := p.feed
 	if p.ledger.Known.URL == "" || !p.had {
 		return false, nil
 	}
-	head, err := f.Document()
-	if err != nil {
+	head := p.shownBefore()
+	if head == nil {
 		return false, nil // nothing to compare it with
 	}
 	if older, ok := olderOf(doc, feedhistory.Archived); ok && p.documents.get(older) != nil {
 		return false, nil
 	}
-	forms := map[string]bool{}
-	for _, id := range p.ledger.Shown {
-		forms[formOf(id)] = true
-	}
-	if !differs(head, doc, p.ledger.IDs, forms) {
+	if !door.Root.IsStranger(doc, head, p.ledger.IDs) {
 		return false, p.documents.err
 	}
+	has, err := p.hasEntryOf(doc)
+	return !has, cmp.Or(err, p.documents.err)
+}
+
+// shownBefore returns the subscription document as it was last read, with the IDs of its entries
+// alone; nil if it is unknown.
+func (p *poll) shownBefore() *feedhistory.Document {
+	head, err := p.feed.Document()
+	if err != nil {
+		return nil
+	}
+	for _, id := range p.ledger.Shown {
+		head.Entries = append(head.Entries, &feedhistory.Entry{ID: id})
+	}
+	return head
+}
+
+// hasEntryOf reports whether an entry of a document is known, of the feed at the address now.
+func (p *poll) hasEntryOf(doc *feedhistory.Document) (bool, error) {
 	ids := make([]string, len(doc.Entries))
 	for i, e := range doc.Entries {
 		ids[i] = e.ID
 	}
-	records, err := p.m.Store.Records(p.ctx, f.URL, ids)
+	records, err := p.m.Store.Records(p.ctx, p.feed.URL, ids)
 	for _, r := range records {
 		if r.Copy.Digest != "" && r.FirstCommit > p.ledger.Since {
-			return false, err
+			return true, err
 		}
 	}
-	return true, cmp.Or(err, p.documents.err)
-}
-
-// formOf returns the form of an id: scheme and host of a URL, else the letters it begins
-// with.
-func formOf(id string) string {
-	if u, err := iri.ParseLeniently(id); err == nil && u.Host != "" {
-		return u.Scheme + "://" + u.Host
-	}
-	i := strings.IndexFunc(id, func(r rune) bool { return r < 'A' || 'Z' < r && r < 'a' || r > 'z' })
-	if i < 0 {
-		return ""
-	}
-	return id[:i+1]
-}
-
-// differs reports whether the heads of two documents have nothing in common.
-func differs(head, doc *feedhistory.Document, ids []string, forms map[string]bool) bool {
-	if doc.ID != "" && (head.ID != "" || len(ids) > 0) {
-		return doc.ID != head.ID && !slices.Contains(ids, doc.ID)
-	}
-	link := func(d *feedhistory.Document) string {
-		l, _ := d.Links.Rel("alternate")
-		return l.Href
-	}
-	return head.Title != doc.Title && link(head) != link(doc) && !iri.AreSameOrigin(link(head), link(doc)) &&
-		!slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return forms[formOf(e.ID)] })
+	return false, err
 }
 
 // meet decides about a subscription document that may be of another feed. It reports

@@ -15,6 +15,13 @@ type Memory[K, D any] struct {
 	// With Last, the walk requests no page in advance.
 	Last func(page D) bool
 
+	// Shown returns the subscription document as it was last read, as far as it is known, for a
+	// walk that finds it unchanged: its head section, and the IDs of its entries. IDs are other
+	// ids of the feed. Has reports whether one of a document's entries is known. Any may be nil.
+	Shown func() D
+	IDs   []string
+	Has   func(doc D) bool
+
 	// Known returns the memory of a document, or the zero value. The walk requests such a
 	// document conditionally, and continues beyond it if it has not changed.
 	Known func(url string) K

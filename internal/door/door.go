@@ -21,6 +21,10 @@ type Functions struct {
 	// section of a document, before a program changed any.
 	Published func(document any) any
 
+	// IsStranger reports whether a document is of another feed than the one with this head
+	// section, these entries, and also these ids.
+	IsStranger func(document, head any, ids []string) bool
+
 	// Observe reads the text of a document again for an observer. It calls see where a head
 	// section, an entry, or RSS's root begins, at each other child of these before it is read,
 	// and where a head section or an entry ends, with the numbers of the links of the head
