@@ -65,7 +65,7 @@ func tellApart(entries []*Entry) {
 			}
 		}
 		for _, e := range same {
-			if e != oldest {
+			if e.literalTitle() != oldest.literalTitle() || !e.Time().Equal(oldest.Time()) { // otherwise it is a copy
 				e.ID = e.madeID()
 			}
 		}
@@ -440,6 +440,10 @@ func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
 		r.leaveOut()
 		return
 	}
+	if r.isCut(e) {
+		r.list.drop()
+		return
+	}
 	e.raw, e.odd = r.text[r.start:r.xml.End()], r.odd
 	if r.xml.Format == feedxml.FormatRSS && !r.xml.Relative && e.scope.Bases == 0 && r.reach == (xmlscan.Reach{}) {
 		e.page = r.ownPage(e)
@@ -449,6 +453,16 @@ func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
 		r.mended(e)
 	}
 	r.list.keep(e, r.start, xmlscan.Loan{Markup: e.raw, Reach: r.reach.Max(r.xml.TakeReach())})
+}
+
+// isCut reports whether nothing but the feed's end ends an entry, and it lacks the time that the
+// one before has: as a copy without a time, it would be the latest.
+func (r *entryReader) isCut(e *Entry) bool {
+	at, ok := r.xml.Mender.Lost()
+	if n := len(r.doc.Entries); !ok || at != r.start || n == 0 || r.doc.Entries[n-1].Time().IsZero() {
+		return false
+	}
+	return e.Time().IsZero()
 }
 
 // idText reads the current element as an entry's id, and notices if it is damaged, or
@@ -561,9 +575,28 @@ func (l *entryList) keep(e *Entry, offset int, need xmlscan.Loan) {
 	l.in.doc.Entries = append(l.in.doc.Entries, e)
 }
 
-// noteShared notes an id which two entries share although they have neither title, link nor
-// time in common: readers keep only one of them.
+// noteShared notes an id which several entries share although they have neither title nor link
+// in common. Items of RSS and JSON Feed are told apart by their links; an atom:id is an
+// entry's, in two versions (5005#20), so readers keep only one of them.
 func (l *entryList) noteShared() {
+	for _, at := range l.shared() {
+		id := l.in.doc.Entries[at].ID
+		why := "entries with nothing else in common share an id, so only one of them counts: "
+		if l.in.doc.Format != Atom {
+			why = "entries with different titles and links share an id, so each goes by its link: "
+			for _, e := range l.in.doc.Entries {
+				if e.ID == id && e.Links.has(relAlternate) {
+					e.ID, e.WeakID = e.Links.alternate(), true
+				}
+			}
+		}
+		l.in.note("id-shared", why+clip(id), max(0, strings.Index(l.in.text, l.in.doc.Entries[at].raw)))
+	}
+}
+
+// shared returns, of each id which entries share that have neither title nor link in common, the
+// place of the second entry.
+func (l *entryList) shared() (places []int) {
 	entries := l.in.doc.Entries
 	const few = 64 // comparing the ends of IDs in pairs is faster than a map
 	var ends [few]uint64
@@ -584,10 +617,12 @@ func (l *entryList) noteShared() {
 				}
 			}
 		}
-		if other != nil && !e.WeakID && e.differs(other) {
-			l.in.note("id-shared", "entries with nothing else in common share an id, so only one of them counts: "+clip(e.ID), max(0, strings.Index(l.in.text, e.raw)))
+		isNoted := func(k int) bool { return entries[k].ID == e.ID }
+		if other != nil && !e.WeakID && e.differs(other) && !slices.ContainsFunc(places, isNoted) {
+			places = append(places, i)
 		}
 	}
+	return places
 }
 
 // endOf returns the last eight bytes of an ID, which differ in most feeds.
@@ -598,13 +633,20 @@ func endOf(id string) (end uint64) {
 	return end
 }
 
-// differs reports whether two entries have titles, links and times, and share none.
+// differs reports whether two entries have titles and links, and share none. Two versions of an
+// entry of Atom may differ so; only two of one time do not.
 func (e *Entry) differs(other *Entry) bool {
 	a, _ := e.Links.Rel(relAlternate)
 	b, _ := other.Links.Rel(relAlternate)
+	page := func(l Link) string { return cmp.Or(iri.Post(l.Href), l.Href) }
+	if page(a) == "" || page(b) == "" || page(a) == page(b) {
+		return false
+	}
+	if e.format() == Atom && e.Time().Equal(other.Time()) {
+		return false
+	}
 	title := e.Title().Body
-	return a.Href != b.Href && a.Href != "" && b.Href != "" && !e.Time().Equal(other.Time()) &&
-		title != "" && title != other.Title().Body
+	return title != "" && title != other.Title().Body
 }
 
 // skip leaves out an entry beyond a limit.

@@ -337,7 +337,7 @@ func (r *documentReader) children(depth int, entry string) {
 func (r *documentReader) headElement(row *feedxml.Row) (known bool) {
 	doc, offset, n := r.doc, r.xml.Offset(), row.Rank(r.xml.Format)
 	isAtom := r.xml.Format == feedxml.FormatAtom
-	if n == 0 || n < feedxml.FirstRank && isAtom && row.Feed == feedxml.MeansTitle {
+	if n == 0 || n < feedxml.FirstRank && isAtom && row.Feed == feedxml.MeansTitle || r.isStray(row) {
 		return false
 	}
 	switch row.Feed {
@@ -405,6 +405,21 @@ func (r *documentReader) headElement(row *feedxml.Row) (known bool) {
 		return false
 	}
 	return true
+}
+
+// isStray reports whether the current element, after the entries of an ill-formed document, seems
+// to be of an entry: the head section has one of its kind.
+func (r *documentReader) isStray(row *feedxml.Row) bool {
+	if r.xml.Mender == nil || len(r.doc.Entries) == 0 {
+		return false
+	}
+	switch row.Feed {
+	case feedxml.MeansID:
+		return r.doc.ID != ""
+	case feedxml.MeansTitle, feedxml.MeansUpdated:
+		return r.head.ranks[row.Feed] > 0
+	}
+	return false
 }
 
 // The limits on the parts kept of a head section, which every document of a republished
@@ -775,6 +790,7 @@ func (r *documentReader) findDamage() {
 		{at(r.entries.leftOut), lossFails, "an entry is left out because its id is damaged"},
 		{at(r.entries.twoInOne), lossFails, "an entry has two ids, or two links instead of an id: damage has merged two entries"},
 		{r.outsideEntries, lossOfEntries, "a part of an entry is outside all entries: the rest is not read"},
+		{r.xml.Mender.Lost, lossOfEntries, "an entry has lost its beginning or its end: the rest of it is not read, nor what may have been next to it"},
 		{func() (int, bool) { return r.hidden(true) }, lossOfEntries, "a CDATA section without its end has the beginning of another entry, which is not read"},
 		{r.entryAfterRoot, lossOfEntries, "there are entries after the end of the root element, where they are not read"},
 		{r.xml.Mender.Outside, lossOfLink, "damage outside the entries: a link to older entries may be lost"},

@@ -342,6 +342,12 @@ func TestWhatDamageCosts(t *testing.T) {
 		{"two ids in a sound document", feed(sound + `<entry><id>1</id><id>2</id></entry>`), []string{"0", "1"}, ""},
 		{"two entries in one", feed(sound + `<entry><id>1</id><title>a<id>2</id></title></title><id>3</id></entry>`), []string{"0", "1"}, "two ids"},
 		{"an entry without its start tag", feed(sound + `<id>1</id><summary/></entry>` + sound), []string{"0", "0"}, "is outside all entries"},
+		{"an entry without its start tag, whose parts the feed has too", feed(`<id>f</id>` + sound + `<id>1</id></entry>` + sound), []string{"0", "0"}, "lost its beginning"},
+		{"an end tag twice", feed(sound + `
+ </entry>` + sound), []string{"0", "0"}, ""},
+		{"an entry that only the feed ends", feed(sound + `<entry><id>1</id>`), []string{"0", "1"}, "or its end"},
+		{"an end within a title", feed(sound + `<entry><id>1</id><title>a`), []string{"0", "1"}, "or its end"},
+		{"entries without end tags", `<rss><channel>` + link + `<item><guid>0</guid><item><guid>1</guid></channel></rss>`, []string{"0", "1"}, ""},
 		{"an id without its start tag", feed(sound + `<entry>id>1</id><link href="x"/></entry>`), []string{"0"}, "id is damaged"},
 		{"an id that became another element", feed(sound + `<entry><idtag:1</id ><link href="x"/></entry>`), []string{"0"}, "id is damaged"},
 		{"two items without ids in one", `<rss><channel>` + link + `<item><link>1</link></item><item><link>2</link><title>a</title></title><link>3</link></item></channel></rss>`,
@@ -369,6 +375,35 @@ func TestWhatDamageCosts(t *testing.T) {
 			ids = append(ids, e.ID)
 		}
 		require.Equal(t, tt.ids, ids, tt.name)
+	}
+}
+
+// Items which share a guid but neither title nor link go by their links. Copies of an item, and
+// versions of an entry of Atom, are one (5005#20).
+func TestSharedIDs(t *testing.T) {
+	item := func(guid, title, link string) string {
+		return "<item><guid isPermaLink=\"false\">" + guid + "</guid><title>" + title + "</title><link>" + link + "</link></item>"
+	}
+	rss := func(items ...string) string { return "<rss><channel>" + strings.Join(items, "") + "</channel></rss>" }
+	for name, tt := range map[string]struct {
+		doc  string
+		want []string
+	}{
+		"by link":                 {rss(item("0", "A", "http://h/a"), item("0", "B", "http://h/b"), item("1", "C", "http://h/c")), []string{"http://h/a", "http://h/b", "1"}},
+		"the same twice":          {rss(item("0", "A", "http://h/a"), item("0", "A", "http://h/a")), []string{"0", "0"}},
+		"another title":           {rss(item("0", "A", "http://h/a"), item("0", "B", "http://h/a")), []string{"0", "0"}},
+		"another link":            {rss(item("0", "A", "http://h/a"), item("0", "A", "http://h/b")), []string{"0", "0"}},
+		"a campaign":              {rss(item("0", "A", "http://h/a"), item("0", "A!", "http://h/a?utm_source=rss")), []string{"0", "0"}},
+		"one without a link":      {rss(item("0", "A", "http://h/a"), item("0", "B", "http://h/b"), item("0", "C", "")), []string{"http://h/a", "http://h/b", "0"}},
+		"copies among the shared": {rss(item("0", "A", "http://h/a"), item("0", "B", "http://h/b"), item("0", "A", "http://h/a")), []string{"http://h/a", "http://h/b", "http://h/a"}},
+		"versions of an entry": {`<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>0</id><title>A</title><link href="http://h/a"/><updated>2003-01-01T00:00:00Z</updated></entry>` +
+			`<entry><id>0</id><title>B</title><link href="http://h/b"/><updated>2003-01-02T00:00:00Z</updated></entry></feed>`, []string{"0", "0"}},
+		"items of JSON Feed": {`{"version":"https://jsonfeed.org/version/1.1","title":"T","items":[{"id":"0","title":"A","url":"http://h/a"},{"id":"0","title":"B","url":"http://h/b"}]}`,
+			[]string{"http://h/a", "http://h/b"}},
+	} {
+		doc, err := feedhistory.Parse(strings.NewReader(tt.doc), "http://h/feed")
+		require.NoError(t, err, name)
+		require.ElementsMatch(t, tt.want, ids(doc.Entries), name)
 	}
 }
 

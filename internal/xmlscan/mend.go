@@ -40,6 +40,9 @@ type Mender struct {
 	count, countBefore     int // the number of repairs, and of those before the current Start
 	garbled                int // the number of repairs with a possible effect on a text
 	outsideAt, swallowedAt int // the offsets of the first damage of each kind
+	lostAt                 int // the offset of the first trace of an entry that is lost
+	entryEnd               int // where the end tag of the latest entry ends, or a second one after it
+	begun, whole           int // the number of entries, and of those with an end tag
 
 	looked int // the number of open elements examined in all, which tests count
 }
@@ -68,7 +71,7 @@ func mended(c *Cursor, fragment bool) *Cursor {
 	}
 	c.Mender = &Mender{
 		Scanner: &c.Scanner, lexer: lexer{doc: c.doc}, fragment: fragment, odd: odd,
-		outsideAt: nowhere, swallowedAt: nowhere,
+		outsideAt: nowhere, swallowedAt: nowhere, lostAt: nowhere,
 	}
 	return c
 }
@@ -128,6 +131,24 @@ func (m *Mender) Swallowed() (at int, ok bool) {
 		return 0, false
 	}
 	return m.swallowedAt, true
+}
+
+// Lost returns the offset of the first trace of an entry that is lost, whole or in part: an end
+// tag of an entry that has none, unless the one before has two; or an entry that ends only
+// with the feed, unless no entry of the document has an end tag. ok is false if there is
+// none.
+func (m *Mender) Lost() (at int, ok bool) {
+	if m == nil || m.lostAt < 0 || m.whole == 0 && m.begun > 1 {
+		return 0, false
+	}
+	return m.lostAt, true
+}
+
+// lose notes the trace of a lost entry.
+func (m *Mender) lose(at int) {
+	if m.lostAt < 0 && !m.fragment {
+		m.lostAt = at
+	}
 }
 
 // recovered notes a repair with an effect on its own place only.
@@ -292,8 +313,15 @@ func (m *Mender) endTag(i int) Token {
 		return m.strayEnd(i, tag)
 	}
 	if n := len(m.open) - 1; k < n {
+		if k < m.entryAt-1 { // the feed ends here
+			m.lose(m.frames[m.entryAt-1].at)
+		}
 		m.due = n - k - 1
 		return m.popUnclosed()
+	}
+	if m.frames[k].role == roleEntry {
+		m.entryEnd = tag.end
+		m.whole++
 	}
 	if name := m.written(m.open[k].name); name != tag.name || tag.odd {
 		m.recovered("odd-end-tag", i, "end tag that is not written as it should be", name)
@@ -322,6 +350,12 @@ func (m *Mender) strayEnd(i int, tag endTag) Token {
 		m.recovered("stray-end-tag", i, message, tag.name)
 	} else {
 		m.damaged("stray-end-tag", i, message, tag.name)
+		if m.entry != "" && strings.EqualFold(local, m.entry) {
+			if skipSpace(m.doc, m.entryEnd) < i {
+				m.lose(i)
+			}
+			m.entryEnd = tag.end
+		}
 	}
 	m.end = tag.end
 	return misc
@@ -640,6 +674,10 @@ func (m *Mender) startTag(i int) Token {
 	m.findSwallowed()
 	if m.frames[len(m.open)-1].role == roleEntry {
 		m.entryAt = len(m.open)
+		m.begun++
+		if m.empty {
+			m.entryEnd = m.end
+		}
 	}
 	if m.odd.has(m.start) && isVoid(local) {
 		m.damaged("unclosed-element", m.start, "element without an end tag", m.doc[i:j])
