@@ -422,6 +422,32 @@ func (w *walk) isAhead(d *Document) bool {
 	})
 }
 
+// otherBeginning returns the link by which an archive says that the feed begins at a document
+// that the walk has not read (5005#13): it was moved, and the old subscription document is still
+// there.
+func (w *walk) otherBeginning(l *fetchResult) (Link, bool) {
+	current, ok := l.doc.Links.Rel(relCurrent)
+	current.Href = iri.WithoutFragment(current.Href)
+	is := ok && w.kind == Archived && l.url != w.start && current.Href != l.url && current.Href != l.doc.URL &&
+		iri.Post(current.Href) != iri.Post(w.start) && !w.foreign(current.Href) && !w.begins(current.Href)
+	return current, is
+}
+
+// begins reports whether the subscription document itself says that the feed begins at a URL: the
+// walk has tried that.
+func (w *walk) begins(url string) bool {
+	link, ok := w.feedSigns().head.beginning()
+	return ok && iri.WithoutFragment(link.Href) == url
+}
+
+// isNeedless reports whether the absence of a lead's document hides nothing.
+func (w *walk) isNeedless(at lead, l *fetchResult, from string) bool {
+	if at.from != at.root {
+		return false
+	}
+	return w.isPassed(at) && isAbsent(l.err) || at.Rel == relCurrent && isLasting(w.gapOf(l, from))
+}
+
 // isPassed reports whether the chain has passed the place of the lead's document, a newer
 // archive: its absence then hides nothing.
 func (w *walk) isPassed(l lead) bool { return l.Rel == relNextArchive && l.root != w.start }
@@ -438,6 +464,12 @@ func isAbsent(err error) bool {
 func (w *walk) processed(url string) bool {
 	url = iri.WithoutFragment(url)
 	return w.past.Processed != nil && !w.loops.HasSeen(url) && w.past.Processed(url)
+}
+
+// hasProcessed reports whether the caller had processed the older document of another one, in
+// one of its formats.
+func (w *walk) hasProcessed(l *fetchResult, older []string) bool {
+	return w.processed(older[0]) || len(older) > 1 && l.areFormats(older[0], older[1]) && w.processed(older[1])
 }
 
 // wasProcessed reports whether an archive about to be yielded had been processed,

@@ -33,9 +33,19 @@ func (w *walk) contradiction(at lead) {
 		return
 	}
 	w.reported = at.root
-	err := fmt.Errorf("it has %s, and a link %s that leads elsewhere, to %s (5005#26)", at.mark, at.Rel, iri.Shown(at.Href))
-	if at.mark == at.Rel {
-		err = fmt.Errorf("it has two links %s; the second leads elsewhere, to %s", at.Rel, iri.Shown(at.Href))
-	}
+	err := &contradiction{at.mark, at.Link}
 	w.gap(&Gap{URL: at.root, From: at.root, Reason: ReasonContradiction, Err: err})
+}
+
+// A contradiction is a link against a mark of its document.
+type contradiction struct {
+	mark string
+	link Link
+}
+
+func (e *contradiction) Error() string {
+	if e.mark == e.link.Rel {
+		return fmt.Sprintf("it has two links %s; the second leads elsewhere, to %s", e.link.Rel, iri.Shown(e.link.Href))
+	}
+	return fmt.Sprintf("it has %s, and a link %s that leads elsewhere, to %s (5005#26)", e.mark, e.link.Rel, iri.Shown(e.link.Href))
 }

@@ -1,6 +1,8 @@
 package feedhistory
 
 import (
+	"errors"
+
 	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
@@ -20,6 +22,12 @@ var _ = door.Open(door.Functions{
 	Published: func(document any) any { return document.(*Document).published() },
 	IsStranger: func(doc, head any, ids []string) bool {
 		return newSigns(head.(*Document), ids...).isStranger(doc.(*Document))
+	},
+	Contradicts: func(err error) string {
+		if e, ok := errors.AsType[*contradiction](err); ok {
+			return e.link.Href
+		}
+		return ""
 	},
 	Observe: func(document any, see observer) error { return document.(*Document).observe(see) },
 })

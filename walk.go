@@ -170,7 +170,7 @@ func (w *walk) follow(l *fetchResult) {
 			w.gap(&Gap{URL: l.finalURL(), From: l.finalURL(), Reason: ReasonMalformed,
 				Err: fmt.Errorf("its link to an older document, %s, cannot be used", w.kind.Older())})
 			return
-		case w.kind == Archived && w.processed(older[0]):
+		case w.kind == Archived && w.hasProcessed(l, older):
 			w.partly = true
 			return
 		}
@@ -402,6 +402,9 @@ func (w *walk) noteLeads(l *fetchResult) {
 		next.Href = iri.WithoutFragment(next.Href)
 		further = append(further, next)
 	}
+	if current, ok := w.otherBeginning(l); ok {
+		further = append(further, current)
+	}
 	for _, link := range further {
 		if w.loops.HasSeen(link.Href) {
 			continue
@@ -424,7 +427,7 @@ func (w *walk) explore() {
 			continue
 		}
 		w.begin(Paged)
-		if next.Rel == relPrevArchive || next.Rel == relNextArchive {
+		if next.Rel == relPrevArchive || next.Rel == relNextArchive || next.Rel == relCurrent {
 			w.kind = Archived
 		}
 		w.examine(next)
@@ -456,7 +459,7 @@ func (w *walk) examine(at lead) {
 		}
 		return
 	case l.doc == nil:
-		if at.from != at.root || !w.isPassed(at) || !isAbsent(l.err) {
+		if !w.isNeedless(at, l, from) {
 			w.fail(l, from)
 		}
 		return

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/fetch"
@@ -182,11 +183,11 @@ func (f *Feed) address() string { return cmp.Or(f.Address, f.URL) }
 // has read. A contradiction stays as long as the document names more than one chain. Of a
 // damaged subscription document, the sound one must reach down to the same entry;
 // otherwise a window has been missed.
-func (p *poll) clearGaps(doc *feedhistory.Document, contradicts bool) {
+func (p *poll) clearGaps(doc *feedhistory.Document, contradicts func(debt, *feedhistory.Document) bool) {
 	var windows []debt
 	p.ledger.crossOut(func(d debt) bool {
 		if d.isDocument() || d.Poll == p.feed.Polls || d.From != d.URL || d.URL != doc.URL && d.URL != doc.Response.Requested ||
-			contradicts && !p.rereads && d.Kind == debtContradiction {
+			d.Kind == debtContradiction && contradicts(d, doc) && !p.rereads {
 			return false
 		}
 		if len(d.Before) > 0 && !slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return e.ID == d.Before[0] }) {
@@ -204,16 +205,34 @@ func (p *poll) clearGaps(doc *feedhistory.Document, contradicts bool) {
 // oweWithin enters a gap within a document.
 func (p *poll) oweWithin(gap *feedhistory.Gap) {
 	d := p.debtOf(gap)
+	d.To = door.Root.Contradicts(gap.Err)
 	if shown := p.ledger.Shown; p.chain.read && gap.URL == p.ledger.Known.URL && gap.Reason == feedhistory.ReasonMalformed && len(shown) > 0 {
 		d.Before = shown[len(shown)-1:]
 	}
 	p.owe(d)
 }
 
-// furtherOf reports whether a document of the feed names more than one chain,
-// and is not read again at each poll.
-func (l *ledger) furtherOf(doc *feedhistory.Document) bool {
-	return l.Kind != feedhistory.Complete && len(doc.Further(l.Kind)) > 0
+// contradicts reports whether a document still has the contradiction of a debt, and is not
+// read again at each poll.
+func (l *ledger) contradicts(d debt, doc *feedhistory.Document) bool {
+	switch {
+	case l.Kind == feedhistory.Complete, d.To != "" && d.To == l.Known.URL: // the feed was found to begin there
+		return false
+	case d.To == "": // a version before wrote it down
+		return len(doc.Further(l.Kind)) > 0
+	}
+	return leadsTo(doc, d.To)
+}
+
+// leadsTo reports whether a document has a link of RFC 5005 to a URL.
+func leadsTo(doc *feedhistory.Document, url string) bool {
+	return slices.ContainsFunc(doc.Links, func(l feedhistory.Link) bool {
+		switch l.Rel {
+		case "prev-archive", "next-archive", "current", "next", "previous", "first", "last":
+			return iri.WithoutFragment(l.Href) == url
+		}
+		return false
+	})
 }
 
 // declared returns the head of the subscription document if it declares how much it has

@@ -360,7 +360,7 @@ func (p *poll) wants(url string) bool {
 func (p *poll) unchanged(u *feedhistory.Unchanged) {
 	if p.chain.read {
 		if d := p.documents.get(u.Response.Requested); d != nil {
-			p.chain.linked, p.chain.links = u.Known.Older, append(slices.Clone(d.Further), u.Known.Instead)
+			p.chain.linked, p.chain.links, p.chain.forms = u.Known.Older, append(slices.Clone(d.Further), u.Known.Instead), u.Known.Formats
 			if !p.chain.beyond {
 				p.chain.asks = p.chain.asks && d.First >= p.chain.until && p.chain.until > 0
 				p.chain.met, p.chain.joined = true, true
@@ -478,6 +478,7 @@ type chainWalk struct {
 	start  string   // the URL by which it was requested
 	linked string   // the older document linked by the latest one
 	links  []string // all it links to, as there may be several links
+	forms  bool     // the first two of these lead to one document in two formats
 	rank   Rank     // the rank of the latest document
 	beyond bool     // the walk has left the chain from the subscription document
 	chainReading

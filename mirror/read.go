@@ -37,7 +37,10 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	p.chain.rank, p.commits.held, p.pages.fresh = rank, &m.change, m.fresh
 	p.changes.Documents++
 	p.pages.toEnd = p.pages.toEnd || l.Kind != feedhistory.Paged
-	p.clearGaps(doc, contradicts && kind != feedhistory.Complete)
+	p.clearGaps(doc, func(d debt, doc *feedhistory.Document) bool {
+		return kind != feedhistory.Complete && (d.To == "" && contradicts || d.To != "" && leadsTo(doc, d.To))
+	})
+	p.unname(doc)
 	l.crossOut(func(d debt) bool { return d.Again && d.Poll < f.Polls })
 	late := p.isLate(doc.Response.Requested) || p.isLate(doc.URL)
 	p.late = p.late || late
@@ -175,7 +178,11 @@ func (p *poll) older(doc *feedhistory.Document) error {
 	page := p.ledger.isPage(requested)
 	p.late = p.late || p.isLate(requested)
 	p.ledger.take(requested)
-	p.clearGaps(doc, p.ledger.furtherOf(doc))
+	if p.chain.forms && p.chain.leadsTo(requested) { // the first link leads to this document, too
+		p.ledger.take(p.chain.linked)
+	}
+	p.clearGaps(doc, p.ledger.contradicts)
+	p.unname(doc)
 	if p.ledger.Kind == feedhistory.Complete { // a page or an archive contradicted by fh:complete
 		m, err := p.merger.merge(source{doc: doc, rank: rank})
 		if err == nil {
@@ -187,6 +194,16 @@ func (p *poll) older(doc *feedhistory.Document) error {
 		return p.page(doc, rank)
 	}
 	return p.archive(doc, rank, known)
+}
+
+// unname notes the documents owed to which a document no longer leads.
+func (p *poll) unname(doc *feedhistory.Document) {
+	names := []string{doc.URL, doc.Response.Requested}
+	for i, d := range p.ledger.Debts {
+		if d.isDocument() && slices.ContainsFunc(names, d.isNamedBy) && !leadsTo(doc, d.URL) {
+			p.ledger.Debts[i].unnamed(names)
+		}
+	}
 }
 
 // isLate reports whether a document has failed before.
@@ -362,7 +379,7 @@ func olderOf(doc *feedhistory.Document, kind feedhistory.Kind) (string, bool) {
 // link marks the document linked by doc as pending, unless it has been processed.
 func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 	url, ok := olderOf(doc, kind)
-	p.chain.linked, p.chain.links = url, nil
+	p.chain.linked, p.chain.links, p.chain.forms = url, nil, doc.Known().Formats
 	for _, l := range doc.Links {
 		if l.Rel == "prev-archive" || l.Rel == "next" {
 			p.chain.links = append(p.chain.links, iri.WithoutFragment(l.Href))

@@ -595,8 +595,11 @@ func (p *poll) path() (*chainPath, error) {
 	}
 	c := &chainPath{steps: steps, passed: map[string]bool{}, named: map[string]bool{l.Known.Older: true}}
 	seen, further := map[string]bool{}, slices.Clone(l.Further)
-	follow := func(url string) (followed []step, end string) {
+	follow := func(url, instead string) (followed []step, end string) {
 		for url != "" {
+			if _, ok := steps[url]; !ok && instead != "" {
+				url = instead
+			}
 			at, ok := steps[url]
 			if !ok || seen[at.url] {
 				break
@@ -604,11 +607,12 @@ func (p *poll) path() (*chainPath, error) {
 			seen[at.url] = true
 			at.link = url
 			followed, further, url = append(followed, at), append(further, at.further...), at.older
+			instead = at.instead
 		}
 		return followed, url
 	}
 	var end string
-	c.current, end = follow(l.Known.Older)
+	c.current, end = follow(l.Known.Older, otherFormat(l.Known))
 	for _, url := range slices.Concat(p.chain.newer, further) {
 		c.named[url] = true
 	}
@@ -625,7 +629,7 @@ func (p *poll) path() (*chainPath, error) {
 		}
 	}
 	for i := 0; i < len(further); i++ {
-		followed, _ := follow(further[i])
+		followed, _ := follow(further[i], "")
 		c.beyond = append(c.beyond, followed...)
 	}
 	return c, nil
@@ -707,7 +711,7 @@ func (p *poll) writeOff(c *chainPath) {
 	isOwed := func(d debt) bool {
 		return d.Poll < f.Polls || !p.isAskedAgain(d) || c.named[d.URL] || slices.ContainsFunc(d.namedBy(), func(url string) bool {
 			_, isKnown := c.steps[url] // otherwise it has never been read, or was a subscription document
-			return (isKnown || l.document(url) != nil) && !c.has(p, url) && isNeeded(url)
+			return c.has(p, url) || (isKnown || l.document(url) != nil) && !c.has(p, url) && isNeeded(url)
 		})
 	}
 	for n := -1; n != len(l.Debts); { // one written off may name another
@@ -826,6 +830,7 @@ func (p *poll) settleWindows(c *chainPath) error {
 // A step is a document in the chain.
 type step struct {
 	url, older string
+	instead    string // another format of the older one; "" if there is none
 	link       string // the name by which the chain leads to it
 	names      []string
 	further    []string  // where it goes on beyond the chain
@@ -876,7 +881,18 @@ func (ds *documents) replace(c *Commit) {
 
 // step returns the document as the chain sees it.
 func (d *DocumentRecord) step() step {
-	return step{d.URL, d.Known.Older, "", d.Names, d.Further, d.Known.Lost, d.Read, d.Rank.Seq, d.First, d.Altered}
+	s := step{d.URL, d.Known.Older, "", "", d.Names, d.Further, d.Known.Lost, d.Read, d.Rank.Seq, d.First, d.Altered}
+	s.instead = otherFormat(d.Known)
+	return s
+}
+
+// otherFormat returns the URL of the next document back in time in its second format; "" if it
+// has one alone.
+func otherFormat(k feedhistory.Known) string {
+	if !k.Formats {
+		return ""
+	}
+	return k.Instead
 }
 
 // Archives should not change (5005#9), but do: entries are backdated into them, links are

@@ -25,6 +25,10 @@ type Functions struct {
 	// section, these entries, and also these ids.
 	IsStranger func(document, head any, ids []string) bool
 
+	// Contradicts returns the target of the link that contradicts a mark of its document, of a
+	// gap's error; "" if it is no contradiction.
+	Contradicts func(err error) string
+
 	// Observe reads the text of a document again for an observer. It calls see where a head
 	// section, an entry, or RSS's root begins, at each other child of these before it is read,
 	// and where a head section or an entry ends, with the numbers of the links of the head
