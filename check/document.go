@@ -365,9 +365,11 @@ func (r *report) ids() {
 		}
 	}
 	seen := make(map[string]int, len(d.Entries))
+	shared := r.hasSharedIDs()
 	for i, e := range d.Entries {
 		place := r.entry(i)
-		if e.WeakID || d.Format == feedhistory.Atom && place.at == place.id && place.at != nowhere {
+		isShared := shared && (place.id != place.at || d.Format == feedhistory.JSONFeed) // which the note says
+		if e.WeakID && !isShared || d.Format == feedhistory.Atom && place.at == place.id && place.at != nowhere {
 			r.withoutID(e, place)
 			continue
 		}
@@ -410,12 +412,17 @@ func (r *report) iri(e *feedhistory.Entry, place elementPlace) {
 	}
 }
 
+// hasSharedIDs reports whether the document has entries that share an id, and nothing else.
+func (r *report) hasSharedIDs() bool {
+	return slices.ContainsFunc(r.doc.Notes, func(n feedhistory.Note) bool { return n.Code == "id-shared" })
+}
+
 // duplicate compares two entries with the same id. Atom-PMH has different
 // rules, because it keeps history in this way.
 func (r *report) duplicate(e, first *feedhistory.Entry, place elementPlace) {
 	switch {
 	case r.profile == AtomPMH:
-	case slices.ContainsFunc(r.doc.Notes, func(n feedhistory.Note) bool { return n.Code == "id-shared" }): // which says more
+	case r.hasSharedIDs(): // whose note says more
 	case e.Updated.Equal(first.Updated) && differ(e, first):
 		r.add("id-shared", place.id, "entries with different titles and links share an id, so only one of them counts: %s", clip(e.ID))
 	case e.Updated.Equal(first.Updated):
