@@ -49,6 +49,7 @@ type ledger struct {
 	Versions []byte   `json:"versions,omitempty"`
 	Back     []int    `json:"back,omitempty"`
 
+	Former    *former     `json:"former,omitempty"`    // the reading before a notice in its place; nil if there is none
 	Unordered bool        `json:"unordered,omitempty"` // the order of its entries has been seen to change
 	IDs       []string    `json:"ids,omitempty"`       // the feed's ids
 	Recent    []string    `json:"recent,omitempty"`    // digests of its latest different readings, oldest first
@@ -510,7 +511,7 @@ func (l *ledger) isUnverified() bool {
 // hasReading reports whether there is a reading, or anything else that a feed read before
 // there were ledgers lacks.
 func (l *ledger) hasReading() bool {
-	return l.Shown != nil || l.IDs != nil || l.Recent != nil || l.Stranger != nil || l.Past != nil || l.Elsewhere || l.Since != 0 || !l.Inherited.IsZero()
+	return l.Shown != nil || l.IDs != nil || l.Recent != nil || l.Former != nil || l.Stranger != nil || l.Past != nil || l.Elsewhere || l.Since != 0 || !l.Inherited.IsZero()
 }
 
 // forget removes an erased entry.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -160,6 +161,7 @@ type mergeResult struct {
 	refused int                           // the number of entries and tombstones that did not fit
 	known   map[string]bool               // the IDs in the document stored before
 	shown   map[string]bool               // those of them which a subscription document had shown
+	still   map[string]bool               // those of them whose times are as they were stored
 	digests map[*feedhistory.Entry]string // see source.digests
 }
 
@@ -202,7 +204,10 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	} else if joined {
 		return mg.merge(s)
 	}
-	m := &mergeResult{records: records, known: make(map[string]bool, len(records)), shown: map[string]bool{}, digests: s.digests, change: Commit{Keep: mg.allowance.keep}}
+	if err := mg.ignoreCounters(&s, entries, records); err != nil {
+		return nil, err
+	}
+	m := &mergeResult{records: records, known: make(map[string]bool, len(records)), shown: map[string]bool{}, still: map[string]bool{}, digests: s.digests, change: Commit{Keep: mg.allowance.keep}}
 	erased := func(id string) bool { return records[id] != nil && records[id].State == Erased }
 	entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return erased(e.ID) })
 	deleted := slices.DeleteFunc(slices.Clone(s.doc.Deleted), func(t feedhistory.Tombstone) bool { return erased(t.Ref) })
@@ -234,6 +239,9 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 			effects[id].touched = effects[id].touched || r.Tombstone != (TombstoneRecord{})
 			r.Tombstone = TombstoneRecord{}
 		}
+	}
+	for _, e := range entries {
+		m.still[e.ID] = records[e.ID].Time().Equal(e.Time())
 	}
 	if s.resigned, err = mg.resigned(entries, records); err != nil {
 		return nil, err
@@ -355,35 +363,75 @@ func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (othe
 	return nil, "", nil
 }
 
+// counters are the elements and attributes that count comments and views.
+var counters = regexp.MustCompile(`<[\w.-]+:(?:comments|total|statistics|starRating)\b[^<>]*(?:/>|>\s*\d*\s*</[\w.-]+:\w+>)|\s[\w.-]+:(?:count|updated)="[^"]*"`)
+
+// ignoreCounters leaves entries as they are stored of which only the numbers of comments and
+// views have changed: nobody who keeps a history wants a version for each.
+func (mg *merger) ignoreCounters(s *source, entries []*feedhistory.Entry, records map[string]*Record) error {
+	counting, data := map[string]*Record{}, map[string]string{}
+	for _, e := range entries {
+		r := records[e.ID]
+		if r == nil || r.Copy.Digest == "" || r.Copy.Digest == cmp.Or(s.digests[e], e.Digest()) {
+			continue
+		}
+		if text := contentOf(e).Data; counters.MatchString(text) {
+			counting[e.ID], data[e.ID] = r, text
+		}
+	}
+	stored, err := mg.contents(counting)
+	for _, e := range entries {
+		if text, ok := data[e.ID]; ok && counters.ReplaceAllString(text, "") == counters.ReplaceAllString(stored[e.ID], "") {
+			if s.digests == nil {
+				s.digests = map[*feedhistory.Entry]string{}
+			}
+			s.digests[e] = counting[e.ID].Copy.Digest
+		}
+	}
+	return err
+}
+
 // resigned returns the contents of the entries that are stored with other signatures in
 // their addresses, by ID: a download needs the newest.
 func (mg *merger) resigned(entries []*feedhistory.Entry, records map[string]*Record) (map[string]*Content, error) {
-	shown, after := map[string]*Content{}, int64(math.MaxInt64)
+	shown, signed := map[string]*Content{}, map[string]*Record{}
 	for _, e := range entries {
 		element, err := door.Root.Element(e)
 		if r := records[e.ID]; err == nil && iri.Unsigned(element.Raw) != element.Raw && r.Copy.Digest == e.Digest() {
 			c := contentOf(e)
-			shown[e.ID], after = &c, min(after, r.LastCommit-1)
+			shown[e.ID], signed[e.ID] = &c, r
 		}
 	}
-	left := len(shown)
-	if left == 0 {
+	stored, err := mg.contents(signed)
+	for id, data := range stored {
+		if shown[id].Data == data {
+			delete(shown, id)
+		}
+	}
+	return shown, err
+}
+
+// contents returns the Data of the contents of entries as they are stored, by ID.
+func (mg *merger) contents(of map[string]*Record) (map[string]string, error) {
+	if len(of) == 0 {
 		return nil, nil
+	}
+	after, data := int64(math.MaxInt64), make(map[string]string, len(of))
+	for _, r := range of {
+		after = min(after, r.LastCommit-1)
 	}
 	for r, err := range mg.store.Entries(mg.ctx, Query{Feed: mg.feed.URL, AfterCommit: &after, States: AllStates}) {
 		if err != nil {
 			return nil, err
 		}
-		if c := shown[r.ID]; c != nil {
-			if left--; r.Content.Data == c.Data {
-				delete(shown, r.ID)
-			}
+		if of[r.ID] != nil {
+			data[r.ID] = r.Content.Data
 		}
-		if left == 0 {
+		if len(data) == len(of) {
 			break
 		}
 	}
-	return shown, nil
+	return data, nil
 }
 
 // takeAll merges the entries of a document into their records. If the new ones do not

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"time"
 
@@ -126,21 +127,41 @@ func (r *reading) proofs(l *ledger) map[string]bool {
 	return good
 }
 
-// hasAll reports whether the document still shows the whole reading before, of more than
-// one entry, in the same order below the first new one: nothing was pushed out.
+// hasAll reports whether the document still shows the whole reading before, of more than one
+// entry, in the same order: below the first new one, or side by side. Nothing was pushed out.
 func (r *reading) hasAll() bool {
-	last := -1
-	if len(r.fresh) > 0 {
-		last = r.fresh[0]
+	if len(r.old) < 2 {
+		return false
 	}
-	for _, e := range r.old {
+	isBelow, isSideBySide := true, true
+	for k, e := range r.old {
 		i, ok := r.at[e.id]
-		if !ok || i <= last {
+		if !ok || k > 0 && i <= r.at[r.old[k-1].id] {
 			return false
 		}
-		last = i
+		isBelow = isBelow && (len(r.fresh) == 0 || i > r.fresh[0])
+		isSideBySide = isSideBySide && (k == 0 || i == r.at[r.old[k-1].id]+1)
 	}
-	return len(r.old) > 1
+	return isBelow || isSideBySide
+}
+
+// leaveSlidIn leaves out of the new entries the older ones that have come in at the end, in the
+// places of entries withdrawn above: the last entry of the reading before is still there, and
+// there are no more new ones than have left.
+func (r *reading) leaveSlidIn() {
+	if len(r.old) == 0 {
+		return
+	}
+	last, ok := r.at[r.old[len(r.old)-1].id]
+	left := 0
+	for _, e := range r.old {
+		if _, is := r.at[e.id]; !is {
+			left++
+		}
+	}
+	if ok && len(r.fresh) <= left {
+		r.fresh = slices.DeleteFunc(r.fresh, func(i int) bool { return i > last })
+	}
 }
 
 // slide reports whether the document shows the end of the reading before from place s on,
@@ -216,6 +237,7 @@ func (p *poll) compare(doc *feedhistory.Document, m *mergeResult, late bool) err
 		}
 	}
 	r := newReading(was, now, m.known, isRising(doc))
+	r.leaveSlidIn()
 	for i, e := range now {
 		before, ok := r.wasAt[e.id]
 		now[i].back = wasRead && (ok && r.old[before].back || !ok && m.shown[e.id])
@@ -223,7 +245,14 @@ func (p *poll) compare(doc *feedhistory.Document, m *mergeResult, late bool) err
 	if l.Elsewhere = len(p.chain.newer) > 0 && (l.Known.URL == "" || l.Elsewhere); l.Elsewhere {
 		return nil
 	}
+	if p.returns(now, m.known, isRising(doc)) { // the readings between were no window of the feed
+		l.setShown(now)
+		return nil
+	}
 	p.noteCopy(doc, r)
+	if len(now) == 0 { // its database was down, say: the next reading is compared with the one before
+		return nil
+	}
 	l.setShown(slices.DeleteFunc(now, func(e shownEntry) bool {
 		return m.records[e.id] != nil && m.records[e.id].State == Unseen // the Quota left it out
 	}))
@@ -231,15 +260,114 @@ func (p *poll) compare(doc *feedhistory.Document, m *mergeResult, late bool) err
 	case !wasRead || len(r.fresh) == 0 || !p.had, doc.Kind() == feedhistory.Paged || doc.Kind() == feedhistory.Complete:
 		return nil
 	}
+	if is, err := p.isBehindChain(doc, r); err != nil || is {
+		return err
+	}
 	good := r.proofs(l)
 	l.Unordered = l.Unordered && isOrdered // otherwise the order of the reading before is unknown
 	if len(good) == 0 {
+		good = r.renewed(m.still)
+	}
+	if len(good) == 0 {
+		if l.Former == nil && len(now) <= noticeLimit && len(was) > 2*noticeLimit {
+			l.Former = &former{Poll: p.feed.Polls, Shown: idList(was)}
+		}
 		return p.missWindow(doc, r)
 	}
 	if l.Unordered || !isOrdered || len(was) == 0 {
 		return nil
 	}
 	return p.oweEntries(doc, r, good)
+}
+
+// A former is a window in whose place the subscription document has shown a notice.
+type former struct {
+	Poll  int64    `json:"poll"`  // the number of the first poll that found the notice
+	Shown []string `json:"shown"` // its entries in order
+}
+
+// noticeLimit is the maximum number of entries of a notice, of maintenance, say.
+const noticeLimit = 2
+
+// returns reports whether the window before a notice has returned with new entries on top, so
+// nothing has been missed meanwhile; it then crosses out the debts entered since. A document
+// without new entries may be an old copy.
+func (p *poll) returns(now []shownEntry, known map[string]bool, rising bool) bool {
+	l := p.ledger
+	if l.Former == nil {
+		return false
+	}
+	old := make([]shownEntry, len(l.Former.Shown))
+	for i, id := range l.Former.Shown {
+		old[i].id = id
+	}
+	r := newReading(old, now, known, rising)
+	there, isInOrder := 0, true
+	for k, e := range r.old {
+		i, ok := r.at[e.id]
+		if !ok {
+			continue
+		}
+		isInOrder = isInOrder && there == k && i == len(r.fresh)+k
+		there++
+	}
+	switch {
+	case there == 0 && len(now) > noticeLimit: // the feed goes on elsewhere
+		l.Former = nil
+		return false
+	case !isInOrder, len(r.fresh) == 0, r.fresh[len(r.fresh)-1] != len(r.fresh)-1, 2*there < len(r.old):
+		return false
+	}
+	since := l.Former.Poll
+	l.crossOut(func(d debt) bool { return d.isMissed() && d.Poll >= since })
+	l.Former = nil
+	return true
+}
+
+func idList(list []shownEntry) (ids []string) {
+	for _, e := range list {
+		ids = append(ids, e.id)
+	}
+	return ids
+}
+
+// renewed returns the entries of the reading before, if all that are still there have changed but
+// for their times, and stand below the new ones in their order: numbers of views, or pictures
+// that count readers, change so.
+func (r *reading) renewed(still map[string]bool) map[string]bool {
+	good, last := map[string]bool{}, -1
+	if len(r.fresh) > 0 {
+		last = r.fresh[len(r.fresh)-1]
+	}
+	for _, e := range r.old {
+		i, ok := r.at[e.id]
+		if !ok {
+			continue
+		}
+		if i <= last || e.back || e.version == r.now[i].version || !still[e.id] {
+			return nil
+		}
+		last, good[e.id] = i, true
+	}
+	if len(good) < 2 {
+		return nil
+	}
+	return good
+}
+
+// isBehindChain reports whether nothing of the reading before is left but what its chain has: it
+// showed no entry, or deleted ones alone, and the document leads to an archive known since. The
+// entries between are then in the document and its chain (RFC 5005 §4).
+func (p *poll) isBehindChain(doc *feedhistory.Document, r *reading) (bool, error) {
+	older, ok := olderOf(doc, feedhistory.Archived)
+	if !ok || p.documents.get(older) == nil {
+		return false, p.documents.err
+	}
+	standing, err := p.standing(slices.Collect(maps.Keys(r.wasAt)))
+	for _, t := range doc.Deleted {
+		standing = slices.DeleteFunc(standing, func(id string) bool { return id == t.Ref })
+	}
+	return len(standing) == 0, err
 }
 
 // inherit finds the entries of the last reading before there were ledgers: their copies
@@ -352,14 +480,19 @@ func (p *poll) oweEntries(doc *feedhistory.Document, r *reading, good map[string
 	return nil
 }
 
-// neighbours returns the entries above and below one that has left; "" for none.
+// neighbours returns the entries above and below one that has left, beyond those that have left
+// with it; "" for none.
 func (r *reading) neighbours(id string) []string {
-	i, sides := r.wasAt[id], []string{"", ""}
-	if i > 0 {
-		sides[0] = r.old[i-1].id
+	sides := []string{"", ""}
+	isThere := func(e shownEntry) bool { _, ok := r.at[e.id]; return ok }
+	for _, e := range slices.Backward(r.old[:r.wasAt[id]]) {
+		if isThere(e) {
+			sides[0] = e.id
+			break
+		}
 	}
-	if i+1 < len(r.old) {
-		sides[1] = r.old[i+1].id
+	if i := slices.IndexFunc(r.old[r.wasAt[id]:], isThere); i >= 0 {
+		sides[1] = r.old[r.wasAt[id]+i].id
 	}
 	return sides
 }
@@ -454,6 +587,9 @@ func (p *poll) receive(doc *feedhistory.Document, m *mergeResult, archive bool, 
 		_, found := at[g.Entry]
 		return g.Entry != "" && (found || tombs[g.Entry] || len(g.Before) == 2 && adjacent(g.Before[0], g.Before[1]))
 	})
+	if err := p.receiveAcross(doc); err != nil {
+		return err
+	}
 	for i, g := range l.Debts {
 		if g.Kind != debtWindow || !archive || first < g.Poll {
 			continue
@@ -467,6 +603,42 @@ func (p *poll) receive(doc *feedhistory.Document, m *mergeResult, archive bool, 
 			p.chain.paid++
 		}
 	}
+	return nil
+}
+
+// receiveAcross crosses out the windows of which one document has both sides, and entries between
+// them: the whole earlier side, since single entries may be pinned or return.
+func (p *poll) receiveAcross(doc *feedhistory.Document) error {
+	at := make(map[string]int, len(doc.Entries))
+	for i, e := range doc.Entries {
+		at[e.ID] = i
+	}
+	paid := map[int]bool{}
+	for i, g := range p.ledger.Debts {
+		if g.Kind != debtWindow || len(g.Before) < 2 || len(g.After) == 0 {
+			continue
+		}
+		before, err := p.standing(g.Before)
+		if err != nil {
+			return err
+		}
+		after, ok := at[g.After[0]]
+		isThere := func(id string) bool { _, ok := at[id]; return ok }
+		if !ok || len(before) < 2 || slices.ContainsFunc(before, func(id string) bool { return !isThere(id) }) {
+			continue
+		}
+		low, high := min(after, at[before[0]]), max(after, at[before[0]])
+		paid[i] = slices.ContainsFunc(doc.Entries[low:high], func(e *feedhistory.Entry) bool {
+			return !slices.Contains(g.After, e.ID) && !slices.Contains(g.Before, e.ID)
+		})
+	}
+	var rest []debt
+	for i, d := range p.ledger.Debts {
+		if !paid[i] {
+			rest = append(rest, d)
+		}
+	}
+	p.ledger.Debts = rest
 	return nil
 }
 
@@ -711,7 +883,7 @@ func (p *poll) writeOff(c *chainPath) {
 	isOwed := func(d debt) bool {
 		return d.Poll < f.Polls || !p.isAskedAgain(d) || c.named[d.URL] || slices.ContainsFunc(d.namedBy(), func(url string) bool {
 			_, isKnown := c.steps[url] // otherwise it has never been read, or was a subscription document
-			return c.has(p, url) || (isKnown || l.document(url) != nil) && !c.has(p, url) && isNeeded(url)
+			return c.has(p, url) && d.Reason != feedhistory.ReasonLoop || (isKnown || l.document(url) != nil) && !c.has(p, url) && isNeeded(url)
 		})
 	}
 	for n := -1; n != len(l.Debts); { // one written off may name another
