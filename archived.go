@@ -359,22 +359,24 @@ func (s *signs) has(d *Document) bool {
 		slices.ContainsFunc(d.Entries, func(e *Entry) bool { return s.shown[e.ID] })
 }
 
-// differ reports whether a document has no sign of the feed: neither title, link, generator nor,
-// unless both have an atom:id, the form of the ids of its entries.
+// differ reports whether a document has no sign of the feed: neither title, link, generator nor the
+// form of the ids of its entries. These may be alike by chance: they do not count if both have an
+// atom:id, and a link to a site of their own.
 func (s *signs) differ(d *Document) bool {
 	if s.head.Title == "" && s.head.ID == "" || s.head.Title == d.Title {
 		return false
 	}
-	own, _ := s.head.Links.Rel(relAlternate)
-	other, isLinked := d.Links.Rel(relAlternate)
+	own, isOwn := s.head.Links.Rel(relAlternate)
+	other, isOther := d.Links.Rel(relAlternate)
 	switch {
-	case !isLinked && len(d.Entries) == 0, own.Href != "" && (own.Href == other.Href || iri.AreSameOrigin(own.Href, other.Href)):
+	case isOwn && isOther && iri.AreSameOrigin(own.Href, other.Href), !isOther && len(d.Entries) == 0:
 		return false
 	case d.Generator.Name != "" && d.Generator.Name == s.head.Generator.Name:
 		return false
+	case isOwn && isOther && d.ID != "" && s.head.ID != "" && d.Format == s.head.Format:
+		return true
 	}
-	return d.ID != "" && s.head.ID != "" && s.head.Format == d.Format ||
-		!slices.ContainsFunc(d.Entries, func(e *Entry) bool { return s.forms[formOf(e.ID)] })
+	return !slices.ContainsFunc(d.Entries, func(e *Entry) bool { return s.forms[formOf(e.ID)] })
 }
 
 // isStranger reports whether a document is of another feed than the one of the signs: with an

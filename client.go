@@ -79,6 +79,8 @@ type Client struct {
 	Budget    Budget // Budget bounds the cost of one walk.
 	MaxBytes  int64  // MaxBytes is the maximum size of a document, see [Parser]; zero means 16 MiB.
 
+	MaxEntries int // MaxEntries is the maximum number of entries of a document, see [Parser]; zero means 50,000.
+
 	AllowPrivate bool         // AllowPrivate allows loopback, private and special-purpose addresses.
 	SameOrigin   bool         // SameOrigin refuses documents from other origins than the first document's.
 	NoGuess      bool         // NoGuess stops a walk from requesting documents before a link names them; see [Client.Walk].
@@ -175,7 +177,7 @@ func (c *Client) Clone() *Client {
 	}
 	return &Client{
 		Proxy: c.Proxy, RootCAs: c.RootCAs, Transport: c.Transport, Wrap: c.Wrap,
-		UserAgent: c.UserAgent, Budget: c.Budget, MaxBytes: c.MaxBytes,
+		UserAgent: c.UserAgent, Budget: c.Budget, MaxBytes: c.MaxBytes, MaxEntries: c.MaxEntries,
 		AllowPrivate: c.AllowPrivate, SameOrigin: c.SameOrigin, NoGuess: c.NoGuess,
 		Credentials: slices.Clip(c.Credentials), // appending to a clone's must not write into another's
 		PerHost:     c.PerHost, Pace: c.Pace, Timeout: c.Timeout, Tries: c.Tries, MaxWait: c.MaxWait,
@@ -224,14 +226,14 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 	response := newResponse(resp)
 	response.Requested = url
 	if resp.Status == http.StatusNotModified {
-		l.err = &Unchanged{known, response}
+		l.err = &Unchanged{known.validatedBy(response), response}
 		return l
 	}
 	base := resp.URL
 	if base == iri.ForRequest(url) {
 		base = iri.WithoutFragment(url) // as written
 	}
-	p := Parser{MaxBytes: c.MaxBytes, Header: resp.Header}
+	p := Parser{MaxBytes: c.MaxBytes, MaxEntries: c.MaxEntries, Header: resp.Header}
 	peek := func(prefix string) bool {
 		d, whole := p.peek(prefix, base)
 		if whole {
@@ -245,7 +247,7 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 	var cut error
 	l.text, response.digest, cut = resp.Text(peek)
 	if cut == nil && response.digest == known.Digest {
-		l.err = &Unchanged{known, response}
+		l.err = &Unchanged{known.validatedBy(response), response}
 		return l
 	}
 	if l.doc, l.err = p.decode(l.text, base); l.doc != nil {
@@ -354,7 +356,7 @@ func (c *Client) check() error {
 		value int64
 	}{
 		{"Pace", int64(c.Pace)}, {"PerHost", int64(c.PerHost)}, {"Timeout", int64(c.Timeout)}, {"Tries", int64(c.Tries)},
-		{"Budget.Documents", int64(c.Budget.Documents)}, {"Budget.Bytes", c.Budget.Bytes}, {"MaxBytes", c.MaxBytes},
+		{"Budget.Documents", int64(c.Budget.Documents)}, {"Budget.Bytes", c.Budget.Bytes}, {"MaxBytes", c.MaxBytes}, {"MaxEntries", int64(c.MaxEntries)},
 	} {
 		if n.value < 0 {
 			return fmt.Errorf("feedhistory: Client.%s is negative", n.name)
@@ -527,6 +529,15 @@ func (d *Document) Known() Known {
 	}
 	if !d.place.again && !d.contradicts(feed) {
 		k.ETag, k.LastModified, k.Digest = d.Response.etag, d.Response.lastModified, d.Response.digest
+	}
+	return k
+}
+
+// validatedBy returns the memory of an unchanged document with the validators of its latest
+// response: a 304 may bring new ones (RFC 9111 §4.3.4), and so does a site that is deployed again.
+func (k Known) validatedBy(r Response) Known {
+	if r.etag+r.lastModified != "" {
+		k.ETag, k.LastModified = r.etag, r.lastModified
 	}
 	return k
 }

@@ -535,7 +535,7 @@ func TestPollNewValidators(t *testing.T) {
 	s := &feedtest.MemorySites{Replies: map[string]feedtest.Reply{feedURL: {Status: 304, Header: []string{`Etag: W/"2"`, "Cache-Control: max-age=60"}}}}
 	_, err := clientOf(s).Poll(t.Context(), feedURL, feedhistory.Known{ETag: `"1"`, LastModified: "then"})
 	unchanged := feedtest.ErrorAs[*feedhistory.Unchanged](t, err)
-	require.Equal(t, `"1"`, unchanged.Known.ETag)
+	require.Equal(t, `W/"2"`, unchanged.Known.ETag, "which replaces the one before (RFC 9111 §4.3.4)")
 	etag, date := unchanged.Response.Validators()
 	require.Equal(t, `W/"2"`, etag)
 	require.Equal(t, "then", date)

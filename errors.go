@@ -396,6 +396,15 @@ const (
 	clauseFeed   = "RFC 5005 §1.2: a feed document"
 )
 
+// ErrTooManyEntries is in the error of a document with more entries than MaxEntries.
+var ErrTooManyEntries = errors.New("too many entries")
+
+// tooManyEntries is the limit that a document exceeds.
+type tooManyEntries int
+
+func (most tooManyEntries) Error() string   { return fmt.Sprintf("more than %d entries", int(most)) }
+func (tooManyEntries) Is(target error) bool { return target == ErrTooManyEntries }
+
 // A Reason says why a document could not be retrieved or read; "" means the same as
 // ReasonUnknown.
 type Reason string

@@ -482,6 +482,9 @@ func (p Parser) limits() limits {
 	if p.Trusted {
 		l = limits{math.MaxInt64 - 1, math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt, xmlscan.Unlimited()}
 	}
-	l.bytes = cmp.Or(p.MaxBytes, l.bytes)
+	l.bytes, l.entries = cmp.Or(p.MaxBytes, l.bytes), cmp.Or(p.MaxEntries, l.entries)
+	if most := p.MaxEntries; !p.Trusted && most > 50_000 {
+		l.xml.Elements = min(most, math.MaxInt/20) * 20
+	}
 	return l
 }

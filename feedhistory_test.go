@@ -46,7 +46,7 @@ func TestNumbers(t *testing.T) {
 	site := feedtest.Serve(t, threeDocuments)
 	private := func() *feedhistory.Client { return &feedhistory.Client{AllowPrivate: true, Tries: 1} }
 	names := numbers(private())
-	require.Len(t, names, 8)
+	require.Len(t, names, 9)
 	for name, field := range names {
 		t.Run(name, func(t *testing.T) {
 			c := private()
@@ -294,7 +294,9 @@ func TestScheduleNext(t *testing.T) {
 		{"skipped when it is stale", feedhistory.Schedule{SkipHours: hours(12)}, monday(12, 59), monday(13, 0)},
 		{"into the next day", feedhistory.Schedule{SkipHours: hours(22, 23, 0, 1)}, monday(22, 30), monday(26, 0)},
 		{"a day", feedhistory.Schedule{SkipDays: days(time.Monday)}, time.Time{}, monday(24, 0)},
-		{"a weekend", feedhistory.Schedule{Every: 5 * day, SkipDays: days(time.Saturday, time.Sunday)}, time.Time{}, monday(7*24, 0)},
+		{"two days", feedhistory.Schedule{Every: day, SkipDays: days(time.Tuesday, time.Wednesday)}, time.Time{}, monday(3*24, 0)},
+		{"an interval of more than a day", feedhistory.Schedule{Every: 5 * day}, time.Time{}, monday(34, 15)},
+		{"fresh for a year", feedhistory.Schedule{}, monday(365*24, 0), monday(34, 15)},
 		{"a day and the hours after it", feedhistory.Schedule{SkipDays: days(time.Monday), SkipHours: hours(0, 1)}, time.Time{}, monday(26, 0)},
 		{"all days but today", feedhistory.Schedule{Every: day, SkipDays: everyDay &^ days(time.Monday)}, time.Time{}, monday(7*24, 0)},
 		{"all but one hour a week", feedhistory.Schedule{SkipDays: everyDay &^ days(time.Monday), SkipHours: allHours &^ hours(9)}, time.Time{}, monday(7*24+9, 0)},
@@ -347,6 +349,9 @@ func TestScheduleNextIsTheEarliest(t *testing.T) {
 		}
 		if fresh.After(from) {
 			from = fresh
+		}
+		if latest := came.Add(day); from.After(latest) {
+			from = latest
 		}
 		if s == (feedhistory.Schedule{Every: s.Every}) {
 			if s.Every <= 0 && fresh.IsZero() {

@@ -232,7 +232,7 @@ func (r *jsonReader) readItems() {
 	sc := xmlscan.BaseScope(r.doc.URL)
 	for range r.values.Elements() {
 		if r.list.full() {
-			r.err = limitError(r.doc.URL, "entries", r.limits.entries)
+			r.err = &ParseError{URL: r.doc.URL, Reason: ReasonLimit, Clause: clauseLimits, Err: tooManyEntries(r.limits.entries)}
 			return
 		}
 		if raw := r.values.Item(&r.item); raw != "" {

@@ -18,7 +18,7 @@ import (
 // A Parser reads feed documents. Its zero value is ready to use.
 //
 // A document beyond a limit is refused with a *ParseError. Real feeds do not reach the
-// limits: MaxBytes and 200 times its compressed size, beyond the first MiB; 50,000 entries;
+// limits: MaxBytes and 200 times its compressed size, beyond the first MiB; MaxEntries;
 // 256 nested elements, 256 attributes of one element, and 256 namespaces at one place;
 // 1,000,000 elements; 64 links in the head section; 4 KiB for an id, and 8 KiB for a link's
 // target. Three limits concern a single entry, which is then left out and becomes a Gap (see
@@ -35,6 +35,11 @@ type Parser struct {
 	// MiB. A negative one is an error.
 	MaxBytes int64
 
+	// MaxEntries is the maximum number of entries of a document, and of its deletions; zero
+	// means 50,000. The number of elements may be 20 times as large, and is at least a
+	// million. A negative one is an error.
+	MaxEntries int
+
 	// Header is the header of the HTTP response; nil means there is none. It contributes
 	// the charset of Content-Type, which takes precedence over the XML declaration's if
 	// the bytes permit (RFC 7303 §3), Last-Modified, and links with relations missing
@@ -42,7 +47,7 @@ type Parser struct {
 	// of another one leads to a Note.
 	Header http.Header
 
-	// Trusted lifts all limits but a MaxBytes other than zero, for a document the program
+	// Trusted lifts all limits but a MaxBytes and a MaxEntries other than zero, for a document the program
 	// has written itself or read before.
 	Trusted bool
 
@@ -62,8 +67,11 @@ func Parse(r io.Reader, base string) (*Document, error) { return Parser{}.Parse(
 
 // Parse is like the function Parse, with p's settings.
 func (p Parser) Parse(r io.Reader, base string) (*Document, error) {
-	if p.MaxBytes < 0 {
+	switch {
+	case p.MaxBytes < 0:
 		return nil, errors.New("feedhistory: Parser.MaxBytes is negative")
+	case p.MaxEntries < 0:
+		return nil, errors.New("feedhistory: Parser.MaxEntries is negative")
 	}
 	if r == nil {
 		return nil, errors.New("feedhistory: Parse: the io.Reader is nil")
@@ -96,6 +104,9 @@ func readAll(r io.Reader, limit int64) (string, error) {
 
 // decode reads a whole document as received, in the format told by its first character.
 func (p Parser) decode(data, base string) (doc *Document, err error) {
+	if strings.TrimLeft(data, " \t\r\n") == "" {
+		return nil, &ParseError{URL: base, Reason: ReasonTruncated, Clause: clauseFeed, Line: 1, Column: 1, Err: errors.New("the document is empty")}
+	}
 	if isJSON(data) {
 		doc, err = p.parseJSON(data, base)
 	} else {
@@ -262,7 +273,8 @@ func (r *documentReader) entry(odd bool) {
 	case r.headOnly:
 		r.xml.Stop()
 	case r.list.full():
-		r.fail(ReasonLimit, clauseLimits, fmt.Sprintf("more than %d entries", r.limits.entries))
+		r.fail(ReasonLimit, clauseLimits, "")
+		r.err.Err = tooManyEntries(r.limits.entries)
 	default:
 		r.entries.read(r.entries.begin(r.scopes[r.xml.Depth()-1], odd))
 	}
@@ -964,7 +976,7 @@ func (r *reading) scanError(err error) *ParseError {
 	return e
 }
 
-func limitError[N int | int64](url, what string, limit N) *ParseError {
+func limitError(url, what string, limit int) *ParseError {
 	return &ParseError{
 		URL: url, Reason: ReasonLimit, Clause: clauseLimits,
 		Err: fmt.Errorf("more than %d %s", limit, what),

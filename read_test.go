@@ -407,6 +407,36 @@ func TestSharedIDs(t *testing.T) {
 	}
 }
 
+// MaxEntries is the number of entries to read, in each format; the elements follow.
+func TestMaxEntries(t *testing.T) {
+	many := func(n int) map[feedhistory.Format]string {
+		return map[feedhistory.Format]string{
+			feedhistory.Atom:     `<feed xmlns="http://www.w3.org/2005/Atom">` + strings.Repeat("<entry><id/></entry>", n) + "</feed>",
+			feedhistory.RSS:      "<rss><channel>" + strings.Repeat("<item/>", n) + "</channel></rss>",
+			feedhistory.JSONFeed: `{"version":"https://jsonfeed.org/version/1.1","items":[{}` + strings.Repeat(",{}", n-1) + "]}",
+		}
+	}
+	for format, text := range many(3) {
+		doc, err := feedhistory.Parser{MaxEntries: 3}.Parse(strings.NewReader(text), "")
+		require.NoError(t, err, format)
+		require.Len(t, doc.Entries, 3, format)
+		doc, err = feedhistory.Parser{MaxEntries: 2}.Parse(strings.NewReader(text), "")
+		require.ErrorIs(t, err, feedhistory.ErrTooManyEntries, format)
+		require.ErrorContains(t, err, "more than 2 entries", format)
+		require.Len(t, doc.Entries, 2, format)
+	}
+	for format, text := range many(50_001) {
+		_, err := feedhistory.Parse(strings.NewReader(text), "")
+		require.ErrorIs(t, err, feedhistory.ErrTooManyEntries, format)
+	}
+	elements := "<rss><channel>" + strings.Repeat("<item>"+strings.Repeat("<a/>", 15)+"</item>", 70_000) + "</channel></rss>"
+	doc, err := feedhistory.Parser{MaxEntries: 70_000}.Parse(strings.NewReader(elements), "")
+	require.NoError(t, err)
+	require.Len(t, doc.Entries, 70_000)
+	_, err = feedhistory.Parser{MaxEntries: -1}.Parse(strings.NewReader(elements), "")
+	require.ErrorContains(t, err, "negative")
+}
+
 // A feed with HTML's DOCTYPE is still a feed, if nothing else comes before it.
 func TestDoctypeOfHTML(t *testing.T) {
 	const item = "<rss><channel><item><guid>1</guid><br></item></channel></rss>"

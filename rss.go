@@ -184,7 +184,7 @@ type Schedule struct {
 
 // Next returns the earliest time at which a poll makes sense: when the response is
 // no longer fresh and the feed's interval has passed, outside the hours and days to
-// skip, and at most a month after the response. It returns the zero time if neither
+// skip, and at most a day after the response: a max-age of a year is meant for caches. It returns the zero time if neither
 // the schedule nor the response says anything. For a document, call it on its Schedule with
 // its Response.
 func (s Schedule) Next(r Response) time.Time {
@@ -192,7 +192,7 @@ func (s Schedule) Next(r Response) time.Time {
 	if at := r.Received.Add(s.Every); s.Every > 0 && at.After(next) {
 		next = at
 	}
-	if latest := r.Received.Add(maxInterval); next.After(latest) && !r.Received.IsZero() {
+	if latest := r.Received.Add(longestWait); next.After(latest) && !r.Received.IsZero() {
 		next = latest
 	}
 	if next.IsZero() && s.skips(r.Received) {
@@ -221,5 +221,9 @@ func (s Schedule) unskipped(t time.Time) time.Time {
 	return t
 }
 
-// maxInterval is the longest interval, so no feed can silence its readers for good.
-const maxInterval = 31 * 24 * time.Hour
+// maxInterval is the longest interval that a Schedule has, and longestWait the longest that a
+// feed's word counts for, so no feed can silence its readers.
+const (
+	maxInterval = 31 * 24 * time.Hour
+	longestWait = 24 * time.Hour
+)

@@ -152,7 +152,7 @@ func TestWhatIsCutShortIsDue(t *testing.T) {
 				f = feedOf(t, store, aURL)
 				require.False(t, f.Due(time.Now()))
 				require.Empty(t, due(t, store))
-				require.Equal(t, 14*24*time.Hour, time.Until(f.Next).Round(time.Minute))
+				require.Equal(t, 24*time.Hour, time.Until(f.Next).Round(time.Minute))
 			})
 		})
 	}

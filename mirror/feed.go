@@ -296,6 +296,9 @@ func (p *poll) walks() error {
 			return err
 		}
 	}
+	if err := p.goBack(); err != nil {
+		return err
+	}
 	p.request.doubted = f.Lost != "" && f.Lost != f.URL
 	if err := p.walk(p.feed.address()); err != nil {
 		return err
@@ -306,6 +309,46 @@ func (p *poll) walks() error {
 	}
 	p.request.doubted = true
 	return p.walk(f.URL)
+}
+
+// A move is a permanent redirect that the mirror follows. One wrong answer must not lead it
+// away for good, so the subscribed address is requested again: within three polls, and each
+// week for a month.
+type move struct {
+	Since time.Time `json:"since"`
+	Poll  int64     `json:"poll"`           // the number of the poll that found it
+	Asked time.Time `json:"asked,omitzero"` // when the subscribed address was last requested since; zero means never
+}
+
+const (
+	moveChecked = 7 * 24 * time.Hour
+	moveProved  = 30 * 24 * time.Hour
+)
+
+// goBack requests the subscribed address of a feed that has moved, if it is time to, and goes
+// back there if it answers with the feed itself.
+func (p *poll) goBack() error {
+	f, m := p.feed, p.ledger.Move
+	switch {
+	case m == nil || f.Address == "" || f.Lost != "":
+		return nil
+	case p.now.Sub(m.Since) > moveProved && !m.Asked.IsZero():
+		p.ledger.Move = nil
+		return nil
+	case m.Asked.IsZero() && f.Polls < m.Poll+2, !m.Asked.IsZero() && p.now.Sub(m.Asked) < moveChecked:
+		return nil
+	}
+	p.ledger.Move = &move{m.Since, m.Poll, p.now}
+	doc, err := p.m.clientFor(f.URL).Get(p.ctx, f.URL)
+	if err != nil || doc.Response.Permanent != "" {
+		return p.ctx.Err() // it has moved, or does not answer
+	}
+	same, err := p.isSame(doc)
+	if err == nil && same {
+		f.Address = ""
+		p.ledger.Known.ETag, p.ledger.Known.LastModified = "", "" // those of another address
+	}
+	return err
 }
 
 // first inspects the answer to the request for the subscription document: it

@@ -70,6 +70,9 @@ type upkeep struct {
 	Full     Quota                `json:"full,omitzero"`     // the exhausted Quota, which left something unstored; zero means everything was stored
 	Unnamed  int64                `json:"unnamed,omitempty"` // the number of entries that Recalls have added without the publisher's ids
 	AsOf     time.Time            `json:"as_of,omitzero"`    // see Ledger.Proof
+	Answered time.Time            `json:"answered,omitzero"` // when the subscription document was last sent, and not only said to be unchanged
+	Pace     time.Duration        `json:"pace,omitempty"`    // the time its entries span; zero if they have no times
+	Move     *move                `json:"move,omitempty"`    // the latest permanent redirect; nil if it is not recent
 	Counted  int64                `json:"counted,omitempty"` // see Ledger.Proof
 }
 
@@ -584,7 +587,7 @@ func (l Ledger) MarshalJSON() ([]byte, error) {
 // utc returns a copy with all times in UTC, because JSON refuses extreme offsets.
 func (l ledger) utc() *ledger {
 	l = l.clone()
-	times := []*time.Time{&l.Looked, &l.Checked, &l.Stale, &l.Inherited, &l.AsOf}
+	times := []*time.Time{&l.Looked, &l.Checked, &l.Stale, &l.Inherited, &l.AsOf, &l.Answered}
 	l.Unread = slices.Clone(l.Unread)
 	for _, debts := range [][]debt{l.Debts, l.Unread} {
 		for i := range debts {

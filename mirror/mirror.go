@@ -365,13 +365,28 @@ func (p *poll) unchanged(u *feedhistory.Unchanged) {
 				p.chain.asks = p.chain.asks && d.First >= p.chain.until && p.chain.until > 0
 				p.chain.met, p.chain.joined = true, true
 			}
-			p.commits.reread(d, p.now)
+			p.commits.reread(d, u.Known, p.now)
 		}
 		return
 	}
 	p.chain.read, p.chain.start = true, u.Response.Requested
+	p.ledger.Known.ETag, p.ledger.Known.LastModified = u.Known.ETag, u.Known.LastModified
+	if p.asksAnew() {
+		p.ledger.Answered = p.now
+	}
 	p.readAt(u.Response)
 }
+
+// asksAnew reports whether the poll requests the subscription document without conditions, so
+// that a server that answers 304 whatever has changed is found out.
+func (p *poll) asksAnew() bool {
+	at := p.ledger.Answered
+	return p.m.Revalidate || !at.IsZero() && (p.now.Sub(at) >= anewAfter || at.After(p.now.Add(clockError)))
+}
+
+// anewAfter is the time after which a subscription document that has been unchanged is requested
+// without conditions.
+const anewAfter = 7 * 24 * time.Hour
 
 // readAt notes the reading of the subscription document, and where.
 func (p *poll) readAt(r feedhistory.Response) {
@@ -382,11 +397,31 @@ func (p *poll) readAt(r feedhistory.Response) {
 	if f.Address == f.URL {
 		f.Address = ""
 	}
+	switch {
+	case f.Address == "":
+		p.ledger.Move = nil
+	case f.Address != address && r.Permanent != "":
+		p.ledger.Move = &move{Since: p.now, Poll: f.Polls}
+	}
 	if f.Address == address {
 		p.changes.Moved = ""
 	}
 	f.Failures, f.Error, f.Gone, f.Alias, f.Lost = 0, "", false, "", ""
-	p.ready, p.unended = p.later(p.ledger.Schedule.Next(r)), false
+	p.ready, p.unended = p.later(p.inTime(p.ledger.Schedule.Next(r))), false
+}
+
+// respected is the longest wait for which a feed may ask, even if its window fills meanwhile.
+const respected = 6 * time.Hour
+
+// inTime returns the time for which a feed asks, or an earlier one, at which its entries are
+// probably half replaced.
+func (p *poll) inTime(asked time.Time) time.Time {
+	if span := p.ledger.Pace; span > 0 && asked.Sub(p.now) > respected {
+		if filled := p.now.Add(max(respected, span/2)); filled.Before(asked) {
+			return filled
+		}
+	}
+	return asked
 }
 
 // failed notes the lack of a subscription document, or a damaged one, whose entries
@@ -642,6 +677,9 @@ func (p *poll) known(url string) feedhistory.Known {
 		}
 		if p.ledger.Kind == feedhistory.Paged {
 			known.Older, known.Instead = "", ""
+		}
+		if p.asksAnew() {
+			known.ETag, known.LastModified = "", ""
 		}
 		return known
 	}

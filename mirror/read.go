@@ -68,6 +68,7 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	p.chain.read, p.chain.start = true, doc.Response.Requested
 	l.Kind, l.Known, l.Further = kind, doc.Known(), nil
 	f.Title, f.Head, l.Schedule = doc.Title, headOf(doc), doc.Schedule
+	l.Answered, l.Pace = p.now, paceOf(doc)
 	if kind == feedhistory.Archived {
 		l.Further = furtherOf(doc)
 		p.chain.asks = p.chain.asks || p.owes() && !p.backlog.unread
@@ -77,6 +78,25 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 		return nil
 	}
 	return p.link(doc, kind)
+}
+
+// paceOf returns the time that the entries of a window span; zero if it is none, or they have no
+// times.
+func paceOf(doc *feedhistory.Document) time.Duration {
+	if kind := doc.Kind(); kind == feedhistory.Complete || kind == feedhistory.Archived {
+		return 0
+	}
+	var oldest, newest time.Time
+	for _, e := range doc.Entries {
+		at := e.Time()
+		if at.IsZero() {
+			return 0
+		}
+		if newest = feedtime.Later(newest, at); oldest.IsZero() || at.Before(oldest) {
+			oldest = at
+		}
+	}
+	return newest.Sub(oldest)
 }
 
 // arrive handles the consequences of a subscription document's kind for earlier ones.

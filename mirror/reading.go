@@ -1208,8 +1208,9 @@ func (p *poll) noteChecked(changed bool) error {
 }
 
 // reread notes an archive requested again and unchanged.
-func (cs *commits) reread(d *DocumentRecord, now time.Time) {
+func (cs *commits) reread(d *DocumentRecord, known feedhistory.Known, now time.Time) {
 	d = d.clone()
+	d.Known.ETag, d.Known.LastModified = known.ETag, known.LastModified
 	d.Read, d.Last = now, cs.feed.Polls
 	cs.hold()
 	cs.held.Documents = append(cs.held.Documents, d)
@@ -1300,7 +1301,7 @@ func (p *poll) meet(doc *feedhistory.Document, r feedhistory.Response) (aside bo
 		s = &stranger{Digest: signature, Since: p.now}
 	}
 	s = &stranger{s.Digest, s.Polls + 1, s.Since}
-	led := r.Permanent != "" || r.Requested != iri.WithoutFragment(p.request.url)
+	led := r.Requested != iri.WithoutFragment(p.request.url) // current, say; a redirect proves nothing
 	if led || s.Polls >= strangerPolls && !p.now.Before(s.Since.Add(strangerTime)) {
 		p.adopt()
 		return false, nil

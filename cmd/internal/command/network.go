@@ -31,6 +31,7 @@ type NetworkFlags struct {
 	UserAgent        string        `placeholder:"NAME" help:"User-Agent to send to servers (default: ${agent})."`
 	Pace             time.Duration `default:"0s" least:"0s" placeholder:"TIME" help:"Minimum time between requests to one host, such as 500ms."`
 	NoGuess          bool          `help:"Request no archive before a link names it, even if its address can be told."`
+	MaxEntries       int           `default:"50000" least:"1" placeholder:"N" help:"Maximum number of entries of one document (default: ${default})."`
 	MaxDocumentBytes terminal.Size `default:"16MiB" least:"1" placeholder:"SIZE" help:"Maximum size of one document, decompressed (default: ${default})."`
 	Proxy            string        `placeholder:"URL" help:"Proxy for all requests: http://, https:// or socks5://; \"none\" uses no proxy, even if HTTPS_PROXY or HTTP_PROXY names one."`
 	CAFile           string        `name:"ca-file" placeholder:"FILE" help:"Also trust the certificate authorities in a PEM file."`
@@ -157,7 +158,7 @@ func (f *NetworkFlags) Client(stderr io.Writer) *feedhistory.Client {
 	c := &feedhistory.Client{
 		UserAgent: f.UserAgent, Pace: f.Pace, AllowPrivate: f.AllowPrivate, NoGuess: f.NoGuess,
 		Proxy: f.proxy, RootCAs: f.roots,
-		MaxBytes: int64(f.MaxDocumentBytes),
+		MaxBytes: int64(f.MaxDocumentBytes), MaxEntries: f.MaxEntries,
 	}
 	if !f.Verbose && terminal.IsTerminal(stderr) {
 		c.Logger = slog.New(f.Traffic())

@@ -51,6 +51,8 @@ func Advice(g *feedhistory.Gap) string {
 		s += " (--max-documents, --max-bytes)"
 	case isTooLarge(g.Err):
 		s += " (--max-document-bytes)"
+	case errors.Is(g.Err, feedhistory.ErrTooManyEntries):
+		s += " (--max-entries)"
 	case IsPrivate(g.Err):
 		s += " (--allow-private)"
 	}
@@ -148,6 +150,8 @@ func parseRemedy(e *feedhistory.ParseError) string {
 		return "its feed is " + e.Feeds[0].Href + ": give that address"
 	case isTooLarge(e):
 		return TooLargeRemedy
+	case errors.Is(e, feedhistory.ErrTooManyEntries):
+		return "raise --max-entries if you trust the publisher"
 	case e.Reason != feedhistory.ReasonNotFeed:
 		return ""
 	case errors.Is(e, feedhistory.ErrWebPage):
