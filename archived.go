@@ -31,8 +31,16 @@ func (d *Document) isArchived() bool {
 // of being an archive or a later page.
 func (d *Document) isSubscription() bool {
 	return d.Kind() == Archived && !d.Archive && !d.says(relNextArchive) ||
-		d.Kind() == Paged && !d.says(relPrevious) ||
+		d.Kind() == Paged && (!d.says(relPrevious) || d.isCurrent()) ||
 		d.Kind() == Complete || d.Kind() == Plain
+}
+
+// isCurrent reports whether the document calls itself the current one: its previous page is then
+// for entries to come.
+func (d *Document) isCurrent() bool {
+	link, ok := d.Links.Rel(relCurrent)
+	url := iri.WithoutFragment(link.Href)
+	return ok && (url == d.URL || url == d.Response.Requested)
 }
 
 // beginning returns the link to the document where the feed begins.

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -51,6 +52,7 @@ func main() {
 
 // run runs the command and returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	log.SetOutput(io.Discard) // net/http writes there about connections, and servers here have loggers of their own
 	var line commandLine
 	w := command.NewWorld(ctx, "feedhistory", &line.Globals, stdin, stdout, stderr)
 	config, err := readSettings()

@@ -861,3 +861,23 @@ func TestImportDatabaseMessage(t *testing.T) {
 	err = c.importFailure("-", errors.New("line 7: odd"))
 	require.EqualError(t, err, "standard input: line 7: odd")
 }
+
+// A body longer than its Content-Length is damage, and net/http's words about it are not for
+// people.
+func TestBodyLongerThanItsLength(t *testing.T) {
+	const feed = "<rss><channel><title>T</title><item><guid>1</guid></item></channel></rss>"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, buffer, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = fmt.Fprintf(buffer, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(feed)-20, feed)
+		_ = buffer.Flush()
+	}))
+	defer server.Close()
+	status, _, stderr := call(t.Context(), "", "fetch", "--allow-private", server.URL)
+	require.NotZero(t, status)
+	require.Contains(t, said(stderr), "truncated")
+	require.Equal(t, io.Discard, log.Writer())
+}

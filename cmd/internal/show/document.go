@@ -706,12 +706,8 @@ func deletedText(d publish.LineDeletion) string {
 }
 
 func hrefOf(r *publish.Line, rel string) string {
-	for _, l := range r.Links {
-		if l.Rel == rel {
-			return l.Href
-		}
-	}
-	return ""
+	link, _ := feedhistory.Links(r.Links).Rel(rel)
+	return link.Href
 }
 
 // Inert returns a cell no spreadsheet takes for a formula: an apostrophe, which marks
