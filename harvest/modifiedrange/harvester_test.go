@@ -153,6 +153,96 @@ func TestLostResponses(t *testing.T) {
 	assert.Equal(t, time.Date(2026, 3, 1, 11, 59, 0, 0, time.UTC), next.Since)
 }
 
+// The next harvest never begins after the newest stamp of the first answer, whatever the clock
+// says that dates the answers; and what has come does not come again.
+//
+// Duties: modified-range#8.
+func TestMarks(t *testing.T) {
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		name  string
+		items map[string]time.Duration // their stamps, before noon
+		from  time.Duration            // the mark, before noon; zero for none
+		ahead time.Duration            // how far the dates of the answers are ahead
+		dead  bool                     // there are only deletions
+		dated bool
+		want  time.Duration // the next mark, before noon; zero for none
+	}{
+		{name: "in time", items: map[string]time.Duration{"a": 10 * time.Second, "b": 30 * time.Second}, dated: true, want: time.Minute},
+		{name: "ahead", items: map[string]time.Duration{"a": 10 * time.Second, "b": time.Hour}, ahead: 2 * time.Minute, dated: true, want: 10 * time.Second},
+		{name: "far ahead", items: map[string]time.Duration{"a": time.Hour}, ahead: 48 * time.Hour, dated: true, want: time.Hour},
+		{name: "behind", items: map[string]time.Duration{"a": time.Second}, ahead: -time.Hour, dated: true},
+		{name: "behind, with older items", items: map[string]time.Duration{"a": time.Second, "b": 2 * time.Hour}, ahead: -time.Hour, dated: true, want: 2 * time.Hour},
+		{name: "long ago", items: map[string]time.Duration{"a": time.Hour}, dated: true, want: time.Hour},
+		{name: "from the future", items: map[string]time.Duration{"a": -time.Hour, "b": time.Hour}, ahead: 2 * time.Minute, dated: true, want: time.Hour},
+		{name: "deletions", items: map[string]time.Duration{"a": 10 * time.Second, "b": time.Hour}, ahead: time.Hour, dead: true, dated: true, want: 10 * time.Second},
+		{name: "empty", ahead: 2 * time.Minute, dated: true},
+		{name: "nothing new", from: time.Hour, ahead: 2 * time.Minute, dated: true, want: time.Hour},
+		{name: "without a date", items: map[string]time.Duration{"a": time.Hour}, want: time.Hour + time.Minute},
+		{name: "nothing new, without a date", from: time.Hour, want: time.Hour},
+	} {
+		for name, upward := range map[string]bool{"newest first": false, "oldest first": true} {
+			t.Run(test.name+", "+name, func(t *testing.T) {
+				s := &store{now: noon.Add(test.ahead)}
+				for id, before := range test.items {
+					if s.put("urn:"+id, "text", noon.Add(-before)); test.dead {
+						s.remove("urn:"+id, noon.Add(-before))
+					}
+				}
+				mark := func(before time.Duration) time.Time {
+					if before == 0 {
+						return time.Time{}
+					}
+					return noon.Add(-before)
+				}
+				w := &wire{handler: &foreign{store: s, dialect: ModifiedRange, limit: 9, upward: upward, undated: !test.dated}}
+				c := w.client()
+				c.Dialect = ModifiedRange
+				first := c.Harvest(t.Context(), Mark{Since: mark(test.from)})
+				h, err := feedhistory.Merge(first.Documents())
+				require.NoError(t, err)
+				require.Empty(t, h.Gaps)
+				require.Len(t, slices.Concat(ids(h), deleted(h)), len(test.items))
+				next, whole := first.Mark()
+				require.True(t, whole)
+				require.Equal(t, mark(test.want), next.Since)
+
+				s.put("urn:late", "text", noon) // by the clock that is right
+				if _, is := test.items["a"]; is {
+					s.put("urn:a", "other text", s.items["urn:a"].at) // within the unit of its stamp
+				}
+				h, err = feedhistory.Merge(c.Harvest(t.Context(), next).Documents())
+				require.NoError(t, err)
+				for id := range s.items {
+					require.Equal(t, id == "urn:late" || id == "urn:a" && !s.items[id].at.Before(next.Since), slices.Contains(ids(h), id), id)
+				}
+			})
+		}
+	}
+}
+
+// A mark remembers no more than a thousand items; the others come again.
+func TestManySeen(t *testing.T) {
+	w := &wire{handler: groups(mostSeen + 5).handler(0)}
+	first := w.client().Harvest(t.Context(), Mark{})
+	h, err := feedhistory.Merge(first.Documents())
+	require.NoError(t, err)
+	require.Len(t, h.Entries, mostSeen+5)
+	next, _ := first.Mark()
+	require.Len(t, strings.Fields(next.Seen), mostSeen)
+	h, err = feedhistory.Merge(w.client().Harvest(t.Context(), next).Documents())
+	require.NoError(t, err)
+	require.Len(t, h.Entries, 5)
+}
+
+// deleted returns the IDs of a history's deletions.
+func deleted(h *feedhistory.History) (ids []string) {
+	for _, t := range h.Deleted {
+		ids = append(ids, t.Ref)
+	}
+	return ids
+}
+
 // The readable part of a document that breaks off is kept.
 func TestDamagedLater(t *testing.T) {
 	handler, _ := answers(206, `<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>urn:1</id><updated>2026-01-02T00:00:00Z</updated></entry></feed>`,
@@ -231,7 +321,7 @@ func TestCalvin(t *testing.T) {
 	assert.Equal(t, 4, sync.Requests())
 	next, whole := sync.Mark()
 	require.True(t, whole)
-	assert.Equal(t, at(t, "2004-10-31T19:28:00Z"), next.Since)
+	assert.Equal(t, at(t, "2004-10-30T08:00:00Z"), next.Since) // Planes, the newest item of the first answer
 
 	s.now = s.now.Add(24 * time.Hour)
 	sync = w.client().Harvest(t.Context(), next)
@@ -632,8 +722,13 @@ func rangeOf(r *http.Request) string {
 // there was such a request.
 func (k *killed) run(until int) (ended bool) {
 	n, again := 0, 0
+	next := k.mark.Rest.Next // from there on, the harvest after the rest asks for the newest items again
 	k.wire.before = func(r *http.Request) {
 		q := rangeOf(r)
+		if asked, err := requestedRange(r); err == nil && !next.IsZero() && !asked.Start.Before(next) {
+			n++
+			return
+		}
 		if n++; n <= until && n > 1 && k.asked[q] > 0 {
 			again++
 		}
@@ -644,7 +739,7 @@ func (k *killed) run(until int) (ended bool) {
 	k.wire.lose = func() bool { return n >= until }
 	c := k.wire.client()
 	c.Dialect, c.Overlap = k.ask, -1
-	k.store.now = k.store.now.Add(time.Hour) // so no two processes ask the same for new items
+	k.store.now = k.store.now.Add(time.Hour)
 	h := c.Harvest(k.t.Context(), k.mark)
 	for doc, err := range h.Documents() {
 		if n >= until {

@@ -1,6 +1,6 @@
 // Package modifiedrange synchronises collections of entries by ranges of modification
-// times: a client asks a server for the changes since it last asked, and remembers only
-// one timestamp.
+// times: a client asks a server for the changes since it last asked, and remembers little
+// more than one timestamp.
 //
 // The protocol is the Modified-Range proposal of the Atom working group (2004). A
 // request names a range of times. The answer has all items of the collection last
