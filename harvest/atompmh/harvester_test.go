@@ -2,6 +2,7 @@ package atompmh
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -1264,4 +1265,193 @@ func TestBrokenExamples(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A feed that turns complete, or is set back, deletes what it lacks: each record the mark
+// remembers is named.
+func TestTurnsComplete(t *testing.T) {
+	s := serveSite(t, map[string]string{"/feed": feed(day(2), "", record("urn:a", day(1)), record("urn:b", day(2)))})
+	_, mark, _ := s.whole("/feed", Mark{})
+	s.docs["/feed"] = feed(day(3), "complete", record("urn:b", day(2)))
+	h, next, changes := s.whole("/feed", mark)
+	require.Equal(t, []string{isDeleted("urn:a", 1), is("urn:b", 2)}, changes)
+	require.True(t, h.All())
+	_, _, changes = s.whole("/feed", next)
+	require.Empty(t, changes)
+
+	s.docs["/feed"] = feed(day(1), "", record("urn:a", day(1)))
+	h, _, changes = s.whole("/feed", mark)
+	require.Equal(t, []string{is("urn:a", 1), isDeleted("urn:b", 2)}, changes)
+	require.True(t, h.All())
+}
+
+// A record reported by a harvest of a complete feed that was not whole is reported as deleted
+// when the feed lacks it, whatever was read before.
+func TestGhosts(t *testing.T) {
+	a, b, later := record("urn:a", day(1)), record("urn:b", day(2)), record("urn:a", day(2))
+	sound := feed(day(1), "complete", a)
+	stray := func(entries ...string) string {
+		return strings.Replace(feed(day(2), "complete", entries...), "</feed>", "</entry></feed>", 1)
+	}
+	for name, test := range map[string]struct {
+		first   string // "" for none
+		damaged string
+		last    string
+		want    []string
+	}{
+		"stray end tag":   {sound, stray(b, a), feed(day(3), "complete", a), []string{isDeleted("urn:b", 2)}},
+		"truncated":       {sound, strings.TrimSuffix(feed(day(2), "complete", b, a), "</feed>"), feed(day(3), "complete", a), nil}, // which reports nothing
+		"the same again":  {sound, stray(b, a), sound, []string{isDeleted("urn:b", 2)}},
+		"changed":         {sound, stray(later), sound, []string{is("urn:a", 1)}},
+		"the first":       {"", stray(b, a), sound, []string{is("urn:a", 1), isDeleted("urn:b", 2)}},
+		"contradiction":   {sound, strings.Replace(feed(day(2), "/1", b), "<entry", "<fh:complete/><entry", 1), feed(day(3), "complete", a), []string{isDeleted("urn:b", 2)}},
+		"turned complete": {feed(day(1), "", a), stray(b, a), feed(day(3), "complete", a), []string{is("urn:a", 1), isDeleted("urn:b", 2)}},
+		"still there":     {sound, stray(b, a), feed(day(2), "complete", b, a), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serveSite(t, map[string]string{"/feed": test.first, "/1": feed(day(1), "", a)})
+			var mark Mark
+			if test.first != "" {
+				_, mark, _ = s.whole("/feed", Mark{})
+			}
+			s.docs["/feed"] = test.damaged
+			for range 2 {
+				h, _, err := s.harvest("/feed", mark)
+				require.Error(t, err)
+				next, whole := h.Mark()
+				require.False(t, whole)
+				text, err := json.Marshal(next)
+				require.NoError(t, err)
+				mark = Mark{}
+				require.NoError(t, json.Unmarshal(text, &mark))
+			}
+			s.docs["/feed"] = test.last
+			_, next, changes := s.whole("/feed", mark)
+			require.Equal(t, test.want, changes)
+			require.Len(t, next.m.Seen, strings.Count(test.last, "<entry>"))
+		})
+	}
+}
+
+// A pool without records may have several complete documents, with deletions or nothing. They
+// contradict each other only if an older one has a record that the newest does not cover.
+func TestEmptyPool(t *testing.T) {
+	complete := func(updated, older string, entries ...string) string {
+		return strings.Replace(feed(updated, older, entries...), "</id>", "</id><fh:complete/>", 1)
+	}
+	for name, test := range map[string]struct {
+		feed, first, second string
+		want                []string
+		doubt               bool
+	}{
+		"nothing":               {complete(day(9), "/1"), complete(day(1), ""), "", nil, false},
+		"a deletion":            {complete(day(9), "/1", deletion("urn:a", day(9))), complete(day(1), ""), "", []string{isDeleted("urn:a", 9)}, false},
+		"three":                 {complete(day(9), "/1", deletion("urn:a", day(9))), complete(day(8), "/2"), complete(day(1), ""), []string{isDeleted("urn:a", 9)}, false},
+		"history that is shown": {complete(day(9), "/1", deletion("urn:a", day(9))), feed(day(1), "", record("urn:a", day(1))), "", []string{isDeleted("urn:a", 9)}, false},
+		"deleted before":        {complete(day(9), "/1"), feed(day(2), "", deletion("urn:a", day(2)), record("urn:a", day(1))), "", []string{isDeleted("urn:a", 2)}, false},
+		"a record in both":      {complete(day(9), "/1", record("urn:a", day(9))), feed(day(1), "", record("urn:a", day(1))), "", []string{is("urn:a", 9)}, false},
+		"a record left out":     {complete(day(9), "/1", record("urn:a", day(9))), feed(day(1), "", record("urn:b", day(1))), "", []string{is("urn:b", 1), is("urn:a", 9)}, true},
+		"in the third":          {complete(day(9), "/1"), complete(day(8), "/2"), feed(day(1), "", record("urn:b", day(1))), []string{is("urn:b", 1)}, true},
+		"in an archive":         {feed(day(10), "/1", record("urn:c", day(10))), complete(day(9), "/2", deletion("urn:a", day(9))), complete(day(1), ""), []string{isDeleted("urn:a", 9), is("urn:c", 10)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serveSite(t, map[string]string{"/feed": test.feed, "/1": test.first, "/2": test.second})
+			h, changes, err := s.harvest("/feed", Mark{})
+			require.Equal(t, test.want, changes)
+			next, whole := h.Mark()
+			require.Equal(t, test.doubt, !whole)
+			m := &mirror.Mirror{Store: mirror.NewMemory()}
+			report, kept := s.Keep(t.Context(), m)
+			require.NoError(t, kept)
+			if test.doubt {
+				require.Equal(t, feedhistory.ReasonContradiction, feedtest.ErrorAs[*feedhistory.Gap](t, err).Reason)
+				require.Len(t, report.Feed.Ledger.Gaps(), 1)
+				return
+			}
+			require.NoError(t, err)
+			require.True(t, next.m.Complete)
+			require.Empty(t, report.Feed.Ledger.Gaps())
+			require.Equal(t, feedhistory.Whole, report.Feed.Verdict)
+			_, _, changes = s.whole("/feed", next)
+			require.Empty(t, changes)
+
+			s.docs["/feed"] = strings.Replace(s.docs["/feed"], "</feed>", record("urn:new", day(11))+"</feed>", 1)
+			_, _, changes = s.whole("/feed", next)
+			require.Equal(t, []string{is("urn:new", 11)}, changes)
+		})
+	}
+}
+
+// An archive whose output ended within a record is no end, although its root is closed.
+func TestTorn(t *testing.T) {
+	b, a := record("urn:b", day(2)), record("urn:a", day(1))
+	for name, torn := range map[string]string{
+		"in the title":     strings.Replace(feed(day(2), "", b), "</feed>", "<entry><id>urn:a</id><title>a</feed>", 1),
+		"before the link":  strings.Replace(feed(day(2), "", b), "</feed>", "<entry><id>urn:a</id><updated>"+day(1)+"</updated></feed>", 1),
+		"in the beginning": strings.Replace(feed(day(2), "", b), "</feed>", "<entry></feed>", 1),
+		"its beginning":    strings.Replace(feed(day(2), "", b), "</feed>", "<id>urn:a</id></entry></feed>", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serveSite(t, map[string]string{"/feed": feed(day(3), "/1", record("urn:c", day(3))), "/1": torn})
+			h, changes, err := s.harvest("/feed", Mark{})
+			feedtest.ErrorAs[*feedhistory.Gap](t, err)
+			require.Contains(t, changes, is("urn:c", 3))
+			next, whole := h.Mark()
+			require.False(t, whole)
+			m := &mirror.Mirror{Store: mirror.NewMemory()}
+			report, err := s.Keep(t.Context(), m)
+			require.NoError(t, err)
+			require.Equal(t, feedhistory.Partial, report.Feed.Verdict)
+
+			s.docs["/1"] = feed(day(2), "", b, a)
+			_, _, changes = s.whole("/feed", next)
+			require.Equal(t, []string{is("urn:a", 1), is("urn:b", 2), is("urn:c", 3)}, changes)
+			report, err = s.Keep(t.Context(), m)
+			require.NoError(t, err)
+			require.Equal(t, feedhistory.Whole, report.Feed.Verdict)
+			require.Equal(t, []string{"urn:a", "urn:b", "urn:c"}, live(t, m.Store, s.URL))
+		})
+	}
+}
+
+// A record that comes back within the second of its deletion is reported once the deletion is
+// no longer there (atom-pmh consumer#4).
+func TestBackAtOnce(t *testing.T) {
+	for _, older := range []string{"", "complete"} {
+		s := serveSite(t, map[string]string{"/feed": feed(day(1), older, record("urn:a", day(1)))})
+		_, mark, _ := s.whole("/feed", Mark{})
+		s.docs["/feed"] = feed(day(2), older, deletion("urn:a", day(2)), record("urn:a", day(2)))
+		_, mark, changes := s.whole("/feed", mark)
+		require.Equal(t, []string{isDeleted("urn:a", 2)}, changes)
+		s.docs["/feed"] = feed(day(3), older, deletion("urn:a", day(2)), record("urn:a", day(2)), record("urn:b", day(3)))
+		_, _, changes = s.whole("/feed", mark)
+		require.Equal(t, []string{is("urn:b", 3)}, changes)
+		s.docs["/feed"] = feed(day(2), older, record("urn:a", day(2)))
+		_, mark, changes = s.whole("/feed", mark)
+		require.Equal(t, []string{is("urn:a", 2)}, changes)
+		s.docs["/feed"] = feed(day(2), older, deletion("urn:a", day(2)), record("urn:a", day(2)))
+		_, _, changes = s.whole("/feed", mark)
+		require.Equal(t, []string{isDeleted("urn:a", 2)}, changes)
+	}
+}
+
+// A complete archive deletes in a mirror, too, as a complete subscription document does.
+func TestKeepCompleteArchive(t *testing.T) {
+	s := serveSite(t, map[string]string{"/feed": feed(day(3), "", record("urn:a", day(1)), record("urn:b", day(2)), record("urn:c", day(3)))})
+	m := &mirror.Mirror{Store: mirror.NewMemory()}
+	s.URL = s.url + "/feed"
+	keep := func(verdict feedhistory.Verdict, want ...string) {
+		report, err := s.Keep(t.Context(), m)
+		require.NoError(t, err)
+		require.Equal(t, verdict, report.Feed.Verdict)
+		require.Equal(t, want, live(t, m.Store, s.URL))
+	}
+	keep(feedhistory.Whole, "urn:a", "urn:b", "urn:c")
+	s.docs["/feed"] = feed(day(6), "/2", record("urn:e", day(6)))
+	s.docs["/2"] = feed(day(5), "/1", record("urn:d", day(5)))
+	keep(feedhistory.Partial, "urn:a", "urn:b", "urn:c", "urn:d", "urn:e") // /1 is missing
+	s.docs["/1"] = feed(day(4), "complete", record("urn:c", day(3)))
+	keep(feedhistory.Whole, "urn:c", "urn:d", "urn:e")
+	s.docs["/feed"] = feed(day(7), "/1", record("urn:e", day(7)))
+	keep(feedhistory.Whole, "urn:c", "urn:e")
 }

@@ -54,6 +54,7 @@ type keeper struct {
 	r       *reading
 	resumed bool            // an earlier harvest was cut short
 	collect bool            // everything is committed at once
+	restart bool            // an archive is complete, so everything must be committed at once after all
 	current piece           // the part of the chain being read; its Next is not yet read
 	ended   map[string]bool // addresses beyond the parts to read
 	end     keepEnd
@@ -84,13 +85,19 @@ func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document,
 		client.PerHost = 1 // a document requested in advance would be requested again after a kill
 		from := k.state.top()
 		k.r = k.newReading(ctx, from, true)
-		defer k.r.close()
+		defer func() { k.r.close() }()
 		k.yield = yield
 		w := walker{document: k.read, miss: k.miss, unchanged: k.stopAt, ended: func(url string) bool { return k.ended[url] }}
 		for _, p := range k.state.Pieces {
 			w.pending = append(w.pending, p.Next)
 		}
-		if err := k.r.walk(ctx, client, w); err != nil {
+		err := k.r.walk(ctx, client, w)
+		if k.restart {
+			k.r.close()
+			k.r, k.ended, w.pending = k.newReading(ctx, k.state.mark, true), map[string]bool{}, nil
+			err = k.r.walk(ctx, client, w)
+		}
+		if err != nil {
 			k.deliver(nil, err)
 		} else if k.end != stopped {
 			k.finish()
@@ -102,6 +109,10 @@ func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document,
 func (k *keeper) read(doc *feedhistory.Document, damaged bool) (more bool, err error) {
 	if !k.r.hasBegun() {
 		k.begin(doc)
+	}
+	if doc.Complete && !k.collect {
+		k.restart = true
+		return false, nil
 	}
 	older := olderThan(doc)
 	if !k.collect {
@@ -118,8 +129,7 @@ func (k *keeper) read(doc *feedhistory.Document, damaged bool) (more bool, err e
 func (k *keeper) begin(doc *feedhistory.Document) {
 	from := k.r.from
 	k.r.begin(doc)
-	_, contradicted := contradiction(doc)
-	k.collect = doc.Complete && !contradicted || from.Complete || k.r.scope == everything && !from.isZero()
+	k.collect = k.restart || doc.Complete || from.Complete || k.r.scope == everything && !from.isZero()
 	if k.collect {
 		k.r.first = nil // add begins again
 		return
@@ -147,7 +157,6 @@ func (k *keeper) merge(doc *feedhistory.Document, older string, damaged bool) {
 	}
 	was := k.current.Next
 	k.r.documents++
-	k.r.doubt(doc)
 	known := k.r.isKnown(doc) || len(doc.Entries) > 0 && updatedOf(doc).Before(k.current.Until)
 	over := known || older == "" || k.current.Once
 	if over {

@@ -23,6 +23,7 @@ type recordHarvest struct {
 	*run
 	*atompmh.Harvest
 	harvester *atompmh.Harvester
+	again     bool                       // there was a harvest before
 	counts    map[atompmh.ChangeKind]int // how many changes there are of each kind
 
 	queue   atompmh.Queue // records still to be fetched
@@ -36,7 +37,7 @@ func (r *run) records() (collection, error) {
 		return nil, err
 	}
 	harvester := r.recordHarvester(r.World)
-	h := &recordHarvest{run: r, harvester: harvester, Harvest: harvester.Harvest(r.Ctx, from.Mark), counts: map[atompmh.ChangeKind]int{}, queue: from.Queue}
+	h := &recordHarvest{run: r, harvester: harvester, Harvest: harvester.Harvest(r.Ctx, from.Mark), again: !from.Mark.IsZero(), counts: map[atompmh.ChangeKind]int{}, queue: from.Queue}
 	if r.Fetch && h.queue == nil {
 		h.queue = atompmh.Queue{}
 	}
@@ -61,13 +62,18 @@ func (c *Source) recordHarvester(w *command.World) *atompmh.Harvester {
 
 // changes prints the changes, each after the record's earlier states. With --fetch, they have
 // the records themselves, and then come the records that earlier harvests could not fetch; an
-// interrupt leaves the other records in the queue.
+// interrupt leaves the other records in the queue. The state does not remember all records of a
+// feed: if it turns complete, a last line says that there are no others.
 func (h *recordHarvest) changes() error {
 	all := h.Changes()
 	if h.Fetch {
 		all = h.harvester.Fetch(h.Ctx, all, h.queue)
 	}
-	return each(h.run, all, h.change)
+	err := each(h.run, all, h.change)
+	if err == nil && h.again && h.All() && !h.inOne() {
+		err = h.line(onlyLine{allKind})
+	}
+	return err
 }
 
 // change prints a change.
@@ -88,9 +94,6 @@ func (h *recordHarvest) change(c atompmh.Change) (err error) {
 
 func (h *recordHarvest) state() (any, bool) {
 	next, whole := h.Mark()
-	if !whole && !h.Fetch {
-		return nil, false
-	}
 	return &pmhState{h.key(), next, h.queue}, whole
 }
 
@@ -114,8 +117,17 @@ func (h *recordHarvest) report() []string {
 	return []string{counts, "This is everything that changed since the last harvest."}
 }
 
-// historicalKind is the Kind of a line about an earlier state of a record.
-const historicalKind = "historical"
+// These are the kinds of lines besides those of changes: an earlier state of a record; and the
+// line after all records of a harvest that a consumer is to have no others of.
+const (
+	historicalKind = "historical"
+	allKind        = "all"
+)
+
+// An onlyLine has nothing but a kind.
+type onlyLine struct {
+	Kind string `json:"kind"`
+}
 
 // A Change is a line about a record.
 type Change struct {

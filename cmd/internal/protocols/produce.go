@@ -91,7 +91,7 @@ func (c *Production) linesSince(in io.Reader, since time.Time) iter.Seq2[atompmh
 	return func(yield func(atompmh.Item, error) bool) {
 		n := 0
 		for line, err := range show.Lines[Change](in) {
-			if err == nil && line.Kind == historicalKind {
+			if err == nil && (line.Kind == historicalKind || line.Kind == allKind) {
 				continue
 			}
 			var item atompmh.Item
