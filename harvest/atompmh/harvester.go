@@ -113,6 +113,8 @@ type outcome struct {
 	whole     bool
 	all       bool
 	documents int
+	requests  int
+	gaps      []*feedhistory.Gap
 }
 
 // Changes yields the changes, oldest first, and each record once, in its present state.
@@ -148,7 +150,8 @@ func (h *Harvest) Changes() iter.Seq2[Change, error] {
 		defer done()
 		r := h.h.newReading(h.ctx, h.from.m, h.h.Historical)
 		defer r.close()
-		if err := r.walk(h.ctx, client, walker{document: r.add, miss: r.miss}); err != nil {
+		err = r.walk(h.ctx, client, walker{document: r.add, miss: r.miss})
+		if h.documents, h.requests = r.documents, r.requests; err != nil {
 			yield(Change{}, err)
 			return
 		}
@@ -158,6 +161,7 @@ func (h *Harvest) Changes() iter.Seq2[Change, error] {
 				return
 			}
 		}
+		h.gaps = r.gaps
 		for _, gap := range r.gaps {
 			if !yield(Change{}, gap) {
 				return
@@ -201,9 +205,15 @@ func (h *Harvest) Mark() (next Mark, whole bool) { return Mark{h.next}, h.whole 
 // then, Changes has those that the Mark remembers.
 func (h *Harvest) All() bool { return h.all }
 
-// Documents returns the number of documents read; zero if the subscription document has
+// Requests returns the number of documents requested. Repetitions of a request do not count.
+func (h *Harvest) Requests() int { return h.requests }
+
+// DocumentsRead returns the number of documents read; zero if the subscription document has
 // not changed.
-func (h *Harvest) Documents() int { return h.documents }
+func (h *Harvest) DocumentsRead() int { return h.documents }
+
+// Gaps returns what is missing: the gaps that Changes has yielded.
+func (h *Harvest) Gaps() []*feedhistory.Gap { return slices.Clone(h.gaps) }
 
 // A Mark is the progress of a harvest, for the next one. Store it, as JSON, together with
 // the harvest's changes. With the zero value, a harvest gets everything. For an archived

@@ -30,6 +30,7 @@ type reading struct {
 	first     *feedhistory.Document // the newest copy of the subscription document
 	unchanged bool                  // whether it is the one in the mark
 	documents int
+	requests  int
 	complete  bool // whether a document is complete, together with newer ones
 	pool      bool // whether the feed is or was complete: only a comparison shows its deletions
 	doubt     doubt
@@ -108,6 +109,9 @@ func (r *reading) walk(ctx context.Context, client *feedhistory.Client, w walker
 		gap, isGap := errors.AsType[*feedhistory.Gap](err)
 		same, isSame := errors.AsType[*feedhistory.Unchanged](err)
 		more := true
+		if !isGap || !r.isNoted(gap) {
+			r.requests++
+		}
 		switch {
 		case isGap && r.isNoted(gap):
 			err = nil
@@ -378,7 +382,7 @@ func (r *reading) note(v *heldEntry, seen seenRecord) {
 
 // outcome returns the result of the harvest, after its changes.
 func (r *reading) outcome() outcome {
-	o := outcome{head: r.first, whole: r.whole(), documents: r.documents, next: r.from}
+	o := outcome{head: r.first, whole: r.whole(), documents: r.documents, requests: r.requests, gaps: r.gaps, next: r.from}
 	switch {
 	case r.unchanged:
 		return o

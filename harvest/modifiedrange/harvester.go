@@ -59,14 +59,19 @@ type Mark struct {
 	Since time.Time `json:"since,omitzero"` // a time by the clock of the stamps
 	Rest  Rest      `json:"rest,omitzero"`  // zero unless a harvest was cut short: the next one continues there
 
-	// Seen has digests of the items modified at Since or later that have come, so the next
-	// harvest does not yield them again. It has no more than a thousand. It is "" if there are
-	// none, or after a harvest that was cut short.
+	// Seen has digests of the items modified at Since or later, or with a Rest at its Next or
+	// later, that have come, so the next harvest does not yield them again. It has no more than
+	// a thousand; "" if there are none.
 	Seen string `json:"seen,omitempty"`
 }
 
 // again returns the mark of a harvest that asks for the whole range again.
-func (m Mark) again() Mark { return Mark{Since: m.Since, Seen: m.Seen} }
+func (m Mark) again() Mark {
+	if m.Rest != (Rest{}) {
+		m.Seen = ""
+	}
+	return Mark{Since: m.Since, Seen: m.Seen}
+}
 
 // A Rest is the part of a range a harvest has not asked for yet.
 type Rest struct {
@@ -96,6 +101,7 @@ type Harvest struct {
 	dialect  Dialect
 	stamp    stampKind
 	requests int
+	gaps     []*feedhistory.Gap
 }
 
 // Documents yields the server's answers, most recently modified items first, and no item
@@ -110,8 +116,14 @@ type Harvest struct {
 // you can pass the sequence to feedhistory.Merge, as you would a walk's. Ranging again
 // starts the harvest again.
 func (h *Harvest) Documents() iter.Seq2[*feedhistory.Document, error] {
-	return func(yield func(*feedhistory.Document, error) bool) {
+	return func(take func(*feedhistory.Document, error) bool) {
 		*h = Harvest{h: h.h, ctx: h.ctx, from: h.from, at: h.from}
+		yield := func(doc *feedhistory.Document, err error) bool {
+			if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
+				h.gaps = append(h.gaps, gap)
+			}
+			return take(doc, err)
+		}
 		if err := h.h.Budget.Check("modifiedrange"); err != nil {
 			yield(nil, err)
 			return
@@ -122,7 +134,7 @@ func (h *Harvest) Documents() iter.Seq2[*feedhistory.Document, error] {
 			Harvest: h, ctx: fetch.WithFields(h.ctx, h.h.URL, h.h.Header), http: client, yield: yield, limits: withDefaults(h.h.Budget),
 			dialects: h.h.Dialect.candidates(),
 			seen:     map[itemState]Dialect{}, ids: map[string]int{}, from: h.from, reported: h.from,
-			had: seenItems(h.from.Seen), mark: newNextMark(h.from.Since),
+			had: seenItems(h.from.again().Seen), mark: newNextMark(h.from.Since),
 		}
 		if i := slices.Index(r.dialects, h.from.Rest.Dialect); i >= 0 {
 			r.dialects = r.dialects[i:]
@@ -131,8 +143,8 @@ func (h *Harvest) Documents() iter.Seq2[*feedhistory.Document, error] {
 	}
 }
 
-// Mark returns the mark from which the next harvest must start. If whole is
-// false, something is missing; the next harvest then continues at the Rest, or starts
+// Mark returns the mark from which the next harvest must start; store it in either case. If
+// whole is false, something is missing; the next harvest then continues at the Rest, or starts
 // where this one did.
 func (h *Harvest) Mark() (next Mark, whole bool) {
 	if h.whole {
@@ -146,6 +158,9 @@ func (h *Harvest) Dialect() Dialect { return h.dialect }
 
 // Requests returns the number of requests.
 func (h *Harvest) Requests() int { return h.requests }
+
+// Gaps returns what is missing: the gaps that Documents has yielded.
+func (h *Harvest) Gaps() []*feedhistory.Gap { return slices.Clone(h.gaps) }
 
 // A run is a harvest under way.
 type run struct {
@@ -230,7 +245,9 @@ func (r *run) run() {
 			return
 		case err == nil && r.span.isEmpty() && r.from.Rest != (Rest{}):
 			r.yieldLosses()
-			r.from = Mark{Since: r.mark.since(r.h.overlap())}
+			since := r.mark.since(r.h.overlap())
+			r.from = Mark{Since: since, Seen: r.mark.seenSince(since, mostSeen)}
+			r.had = seenItems(r.from.Seen)
 			if r.mark = newNextMark(r.from.Since); !r.lossy {
 				r.at = r.from
 			}
@@ -257,7 +274,7 @@ func (r *run) finish() {
 		r.at = r.Harvest.from.again()
 	default:
 		since := r.mark.since(r.h.overlap())
-		r.Harvest.next, r.whole = Mark{Since: since, Seen: r.mark.seenSince(since)}, true
+		r.Harvest.next, r.whole = Mark{Since: since, Seen: r.mark.seenSince(since, mostSeen)}, true
 	}
 }
 

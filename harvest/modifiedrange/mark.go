@@ -34,8 +34,12 @@ type recentItem struct {
 	at     time.Time
 }
 
-// mostSeen is the maximum number of items in a mark: they take 17 KB.
-const mostSeen = 1000
+// These are the maximum numbers of items in a mark, and in one with a Rest, which is stored
+// after each answer. A thousand take 17 KB.
+const (
+	mostSeen         = 1000
+	mostSeenWithRest = 100
+)
 
 // note notes the times of an answer.
 func (r *run) note(doc *feedhistory.Document, header http.Header) {
@@ -90,20 +94,20 @@ func (m *nextMark) remember(digest string, at time.Time) {
 		return
 	}
 	if m.recent = append(m.recent, recentItem{digest, at}); len(m.recent) > 4*mostSeen {
-		m.recent = newest(m.recent)
+		m.recent = newest(m.recent, mostSeen)
 	}
 }
 
-// newest returns the newest items a mark has room for.
-func newest(items []recentItem) []recentItem {
+// newest returns the newest items.
+func newest(items []recentItem, most int) []recentItem {
 	slices.SortStableFunc(items, func(a, b recentItem) int { return cmp.Or(b.at.Compare(a.at), strings.Compare(a.digest, b.digest)) })
-	return slices.Clip(items[:min(len(items), mostSeen)])
+	return slices.Clip(items[:min(len(items), most)])
 }
 
-// seenSince returns the Seen of a mark.
-func (m *nextMark) seenSince(since time.Time) string {
+// seenSince returns the Seen of a mark with at most so many items.
+func (m *nextMark) seenSince(since time.Time, most int) string {
 	var digests []string
-	for _, item := range newest(m.recent) {
+	for _, item := range newest(slices.Clone(m.recent), most) {
 		if !item.at.Before(since) {
 			digests = append(digests, item.digest)
 		}

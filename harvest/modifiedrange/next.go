@@ -344,14 +344,14 @@ func (r *run) isSettled(a *answer) bool {
 func (r *run) save() {
 	lossy, wasCut := r.lossy || len(r.lost) > 0, r.from.Rest != Rest{}
 	next := r.mark.since(r.h.overlap())
-	at := Mark{Since: r.from.Since, Rest: Rest{
+	at := Mark{Since: r.from.Since, Seen: r.mark.seenSince(next, mostSeenWithRest), Rest: Rest{
 		End: r.span.End, Next: next, Dialect: r.dialects[0], Closed: r.closed, Stage: r.stage(),
 	}}
 	switch {
 	case r.span.isEmpty() && !wasCut:
 		return
 	case r.span.isEmpty() && !lossy:
-		at = Mark{Since: next}
+		at = Mark{Since: next, Seen: at.Seen}
 	case r.span.isEmpty(): // the items modified since are still to be asked for
 		at.Rest.End, at.Rest.Next, at.Rest.Stage.From = time.Time{}, time.Time{}, next
 	case lossy && !r.from.Since.Equal(r.Harvest.from.Since):
@@ -387,6 +387,9 @@ func (r *run) resume(rest Rest) {
 	if !rest.Next.IsZero() {
 		r.mark = newNextMark(rest.Next)
 		r.mark.begun, r.mark.began, r.mark.least = true, s.Began, rest.Next
+		for digest := range strings.FieldsSeq(r.from.Seen) {
+			r.mark.remember(digest, rest.Next)
+		}
 	}
 	r.most, r.unit, r.distrust, r.tie = s.Most, s.Unit, s.Partial, s.Tie
 	if !r.tie.IsZero() && !r.distrust {

@@ -3,6 +3,7 @@ package protocols
 import (
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/show"
@@ -23,7 +24,7 @@ type recordHarvest struct {
 	*run
 	*atompmh.Harvest
 	harvester *atompmh.Harvester
-	again     bool                       // there was a harvest before
+	from      atompmh.Mark
 	counts    map[atompmh.ChangeKind]int // how many changes there are of each kind
 
 	queue   atompmh.Queue // records still to be fetched
@@ -37,7 +38,7 @@ func (r *run) records() (collection, error) {
 		return nil, err
 	}
 	harvester := r.recordHarvester(r.World)
-	h := &recordHarvest{run: r, harvester: harvester, Harvest: harvester.Harvest(r.Ctx, from.Mark), again: !from.Mark.IsZero(), counts: map[atompmh.ChangeKind]int{}, queue: from.Queue}
+	h := &recordHarvest{run: r, harvester: harvester, Harvest: harvester.Harvest(r.Ctx, from.Mark), from: from.Mark, counts: map[atompmh.ChangeKind]int{}, queue: from.Queue}
 	if r.Fetch && h.queue == nil {
 		h.queue = atompmh.Queue{}
 	}
@@ -70,7 +71,7 @@ func (h *recordHarvest) changes() error {
 		all = h.harvester.Fetch(h.Ctx, all, h.queue)
 	}
 	err := each(h.run, all, h.change)
-	if err == nil && h.again && h.All() && !h.inOne() {
+	if err == nil && !h.from.IsZero() && h.All() && !h.inOne() {
 		err = h.line(onlyLine{allKind})
 	}
 	return err
@@ -94,15 +95,18 @@ func (h *recordHarvest) change(c atompmh.Change) (err error) {
 
 func (h *recordHarvest) state() (any, bool) {
 	next, whole := h.Mark()
+	if !whole && !h.Fetch && reflect.DeepEqual(next, h.from) {
+		return nil, false
+	}
 	return &pmhState{h.key(), next, h.queue}, whole
 }
 
 func (h *recordHarvest) object() (object, string) {
-	return object{Documents: new(h.Documents()), All: new(h.All()), Changes: []Change{}, Pending: len(h.queue)}, "changes"
+	return object{Documents: new(h.DocumentsRead()), All: new(h.All()), Changes: []Change{}, Pending: len(h.queue)}, "changes"
 }
 
 func (h *recordHarvest) report() []string {
-	what := fmt.Sprintf("%s (%s)", terminal.Count(h.counts[atompmh.Record], "record", "records"), terminal.Count(h.Documents(), "document", "documents"))
+	what := fmt.Sprintf("%s (%s)", terminal.Count(h.counts[atompmh.Record], "record", "records"), terminal.Count(h.DocumentsRead(), "document", "documents"))
 	counts := terminal.Counts(what, terminal.Part{N: h.counts[atompmh.Deleted], Says: "deleted"},
 		terminal.Part{N: h.counts[atompmh.Other], Says: "of no known kind"}, terminal.Part{N: h.brought, Says: "fetched"})
 	if n := len(h.queue); n > 0 {
