@@ -1208,29 +1208,46 @@ func loopback() *feedhistory.Client {
 	return &feedhistory.Client{AllowPrivate: true, Tries: 1}
 }
 
-// broken has the outcome for each broken example: the number of records, and the
-// error if it is the feed itself, and if it is an archive; "" for none.
-var broken = map[string]struct {
-	records       int
-	feed, archive string
-}{
-	"example1-2011-12-31": {1, "malformed: ", "malformed: "},
-	"example1-2012-06-30": {1, "refused: http://example.org/archived ", "refused: http://example.org/archived/2011/12/31 "},
-	"example1-2012-10-31": {1, "refused: http://example.org/archived ", "refused: http://example.org/archived/2012/06/30 "},
-	"example1-entry":      {0, "not-feed: ", "not-feed: "},
-	"example3":            {4, "", ""}, // one quote is missing, and nothing else is in its value
-	"example4":            {3, "", ""},
+// A seedExample is the outcome of harvesting an example of the specification's text as it
+// stands: as the feed itself, and as the archive of another document.
+type seedExample struct {
+	records, deleted int
+	feed, archive    string // the beginning of the error; "" for none
 }
 
-// The examples in the text of the specification are broken. Most give an error with its
-// place, both as the feed itself and as an archive, and whatever can be read of them: the
-// harvest concludes nothing from them, and the next one begins where this one did. A
-// single entry is not a feed. Examples 3 and 4 lack a quote, which loses nothing. Example 5
-// is well-formed: its second entry is reported, although it is later than its feed.
-func TestBrokenExamples(t *testing.T) {
-	for _, file := range feedtest.Glob(t, "testdata/broken/*.xml") {
+var seedExamples = map[string]seedExample{
+	"general-1-entries":           {2, 0, "", ""},
+	"general-2-update-and-delete": {1, 1, "", ""},
+	"general-3-subscription":      {0, 0, "refused: http://example.org/feed/L99 ", "refused: http://example.org/feed/L99 "},
+	"general-4-archive":           {0, 0, "refused: http://example.org/feed/L98 ", "refused: http://example.org/feed/L98 "},
+	"general-5-archive":           {0, 0, "refused: http://example.org/feed/L97 ", "refused: http://example.org/feed/L97 "},
+	"general-6-oldest-archive":    {},
+	"general-7-complete":          {1, 0, "", ""},
+
+	"example-1-subscription": {1, 0, "refused: http://example.org/archived/2012/10/31 ", "refused: http://example.org/archived/2012/10/31 "},
+	"example-1-2012-10-31":   {1, 0, "refused: http://example.org/archived ", "refused: http://example.org/archived/2012/06/30 "},
+	"example-1-2012-06-30":   {1, 0, "refused: http://example.org/archived ", "refused: http://example.org/archived/2011/12/31 "},
+	"example-1-2011-12-31":   {1, 0, "malformed: ", "malformed: "},
+	"example-1-entry":        {0, 0, "not-feed: ", "not-feed: "},
+	"example-2":              {0, 1, "refused: ", "refused: "},
+	"example-3":              {4, 0, "", ""}, // one quote is missing, and nothing else is in its value
+	"example-4":              {3, 0, "", ""},
+	"example-5":              {1, 0, "", ""}, // its second entry is later than its feed, which breaks atom-pmh#5
+}
+
+// The sixteen examples in the text of the specification are here to the letter. Several are
+// not well-formed, or fragments: they give an error with its place, both as the feed itself and
+// as an archive, and whatever can be read of them: the harvest concludes nothing from them, and
+// the next one begins where this one did. A single entry is not a feed. Examples 3 and 4 lack a
+// quote, which loses nothing.
+func TestSeedExamples(t *testing.T) {
+	files := feedtest.Glob(t, "testdata/seed/*.xml")
+	require.Len(t, files, len(seedExamples))
+	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".xml")
 		t.Run(name, func(t *testing.T) {
+			want, ok := seedExamples[name]
+			require.True(t, ok)
 			text := feedtest.ReadFile(t, file)
 			_, id, _ := strings.Cut(string(text), "<id>")
 			id, _, _ = strings.Cut(id, "<")
@@ -1240,33 +1257,43 @@ func TestBrokenExamples(t *testing.T) {
 				"/before": strings.Replace(before, "urn:feed", id, 1), // a complete document of another id would be another feed's
 			})
 			s.HTTP.SameOrigin = true // the links in the text lead to a host that must not get requests
-			h, changes, err := s.harvest("/feed", Mark{})
-			next, whole := h.Mark()
-			if name == "example5" {
-				require.NoError(t, err)
-				require.Equal(t, []string{"record 2012-11-02T07:30:00Z urn:uuid:e7aca47e-76c5-4648-948b-583ffdaafa0d http://example.org/entry/0002\n"}, changes)
-				require.Equal(t, "2012-11-02T07:30:00Z", next.m.Time.Format(time.RFC3339))
-				return
-			}
-			want := broken[name]
-			require.Len(t, changes, want.records)
-			require.Equal(t, want.feed == "", whole)
-			require.Equal(t, want.feed == "", !next.IsZero())
-			if whole {
-				require.NoError(t, err)
-			} else {
-				require.ErrorContains(t, err, want.feed)
-			}
-
-			h, changes, err = s.harvest("/before", Mark{})
-			_, whole = h.Mark()
-			require.Len(t, changes, 1+want.records)
-			if require.Equal(t, want.archive == "", whole); whole {
-				require.NoError(t, err)
-			} else {
-				require.ErrorContains(t, err, want.archive)
+			for path, problem := range map[string]string{"/feed": want.feed, "/before": want.archive} {
+				h, changes, err := s.harvest(path, Mark{})
+				kinds := map[string]int{}
+				for _, c := range changes {
+					kind, _, _ := strings.Cut(c, " ")
+					kinds[kind]++
+				}
+				if path == "/before" {
+					kinds["record"]--
+				}
+				require.Equal(t, []int{want.records, want.deleted}, []int{kinds["record"], kinds["deleted"]}, "%v", changes)
+				next, whole := h.Mark()
+				require.Equal(t, problem == "", whole, "%v", err)
+				require.Equal(t, problem == "", !next.IsZero() && next.m.Subscription != (feedhistory.Known{}))
+				if whole {
+					require.NoError(t, err)
+				} else {
+					require.ErrorContains(t, err, problem)
+				}
 			}
 		})
+	}
+}
+
+// The example of deletions in its two forms, to the letter: two records, of which one is deleted
+// and the other modified; by a deletion entry, and by a complete feed that lacks the record.
+func TestSeedDeletions(t *testing.T) {
+	for _, after := range []string{"general-2-update-and-delete", "general-7-complete"} {
+		s := serveSite(t, map[string]string{"/feed": string(feedtest.ReadFile(t, "testdata/seed/general-1-entries.xml"))})
+		_, mark, changes := s.whole("/feed", Mark{})
+		require.Len(t, changes, 2)
+		s.docs["/feed"] = string(feedtest.ReadFile(t, "testdata/seed/"+after+".xml"))
+		_, _, changes = s.whole("/feed", mark)
+		require.Len(t, changes, 2)
+		slices.Sort(changes)
+		require.Regexp(t, "^deleted .* urn:uuid:0b116a23-9bfc-49b1-97f7-90fb012c60a4\n$", changes[0])
+		require.Equal(t, "record 2011-12-10T20:00:00Z urn:uuid:24870a63-01ae-4fed-878b-2ec8d498cfd0 http://example.org/entry/t2.atom-rdc\n", changes[1])
 	}
 }
 

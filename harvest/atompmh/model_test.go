@@ -274,8 +274,8 @@ func FuzzHarvest(f *testing.F) {
 	f.Add(feed(day(2), "complete", record("urn:a", day(2))), "")
 	f.Add(feed(day(2), "/1"), feed(day(3), "/0", record("urn:a", "9999-12-31T23:59:59-14:00"), record("urn:a", "0000-01-01T00:00:00+14:00")))
 	f.Add(feed("never", "/1", entry("", day(1), ""), entry("urn:a", "", "<content/>")), "<rss/>")
-	for _, name := range []string{"example3", "example5"} {
-		text := feedtest.ReadFile(f, "testdata/broken/"+name+".xml")
+	for _, name := range []string{"example-3", "example-5"} {
+		text := feedtest.ReadFile(f, "testdata/seed/"+name+".xml")
 		f.Add(string(text), "")
 	}
 	f.Fuzz(func(t *testing.T, first, second string) {

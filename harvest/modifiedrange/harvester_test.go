@@ -11,7 +11,9 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -331,6 +333,46 @@ func TestCalvin(t *testing.T) {
 	require.Len(t, h.Entries, 1)
 	assert.Equal(t, "Go-carts, faster", h.Entries[0].Title().Body)
 	compare(t, "testdata/calvin.txt", w.log.String())
+}
+
+// The proposal's three exchanges, to the letter: our server answers each of the requests with the
+// items of the proposal's answer, and a status that is 200 only where it is there; and the
+// proposal's own algorithm makes these requests of it.
+//
+// Duties: modified-range#2, modified-range#3, modified-range#4.
+func TestSeedExchanges(t *testing.T) {
+	s := &store{now: at(t, "2004-10-31T19:29:00Z")}
+	for title, when := range map[string]string{
+		"Planes": "2004-10-30T08:00:00Z", "Trains": "2004-10-22T17:30:00Z", "Automobiles": "2004-10-15T23:45:00Z",
+		"Triremes": "2004-10-14T10:00:00Z", "Canoes": "2004-10-12T09:15:00Z", "Motorboats": "2004-10-10T13:00:00Z",
+		"Bicycles": "2004-10-01T12:00:00Z", "Tricycles": "2004-09-02T11:00:00Z", "Go-carts": "2004-08-20T11:00:00Z",
+	} {
+		s.put("/collections/categories/"+title, title, at(t, when))
+	}
+	text := string(feedtest.ReadFile(t, "testdata/seed-exchanges.txt"))
+	exchanges := regexp.MustCompile(`(?s)GET (\S+) HTTP/1.1\n  Modified-Range: (\S+)\n  HTTP/1.1 (\S+) (.*?)(?:\n\w+ request:|$)`).FindAllStringSubmatch(text, -1)
+	require.Len(t, exchanges, 3)
+	end := "2004-10-31T19:29:00Z" // of the range that the algorithm asks for next
+	for _, exchange := range exchanges {
+		require.Equal(t, "2004-09-01T16:15:00Z/"+end, exchange[2])
+		req := httptest.NewRequest(http.MethodGet, exchange[1], nil)
+		req.Header.Set("Modified-Range", exchange[2])
+		rec := httptest.NewRecorder()
+		s.handler(3).ServeHTTP(rec, req)
+		require.Equal(t, exchange[3] == "200", rec.Code == http.StatusOK)
+		require.Equal(t, 2, rec.Code/100)
+		doc, err := feedhistory.Parse(rec.Body, "")
+		require.NoError(t, err)
+		var want, got []string
+		for _, title := range regexp.MustCompile("<title>(.*?)</title>").FindAllStringSubmatch(exchange[4], -1) {
+			want = append(want, title[1])
+		}
+		for _, e := range doc.Entries {
+			got = append(got, e.Title().Body)
+			end = formatTime(e.Updated)
+		}
+		require.Equal(t, want, got)
+	}
 }
 
 // compare compares a transcript with a file.
