@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"iter"
 	"slices"
 	"time"
@@ -21,7 +22,8 @@ const sourceName = "atom-pmh"
 // URL of the feed is the Harvester's.
 //
 // Keep commits document after document, each with its place in the chain. It has one
-// document in memory at a time, and an interrupted harvest continues at the next one by itself.
+// document in memory at a time, and an interrupted harvest continues at the next one by itself;
+// if that is gone, because the producer has renumbered its archives, at the newest.
 // The order does not matter: the store's duplicate rules give the latest entry of each
 // record. Two kinds of feed need all documents at once, and are committed as a whole:
 // one that is or was complete (RFC 5005 §2), and one set back to an earlier state.
@@ -92,9 +94,12 @@ func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document,
 			w.pending = append(w.pending, p.Next)
 		}
 		err := k.r.walk(ctx, client, w)
-		if k.restart {
+		if k.restart || err == nil && k.end != stopped && k.isRenumbered() {
 			k.r.close()
 			k.r, k.ended, w.pending = k.newReading(ctx, k.state.mark, true), map[string]bool{}, nil
+			if !k.restart {
+				k.state, k.resumed = keepState{mark: k.state.mark}, false
+			}
 			err = k.r.walk(ctx, client, w)
 		}
 		if err != nil {
@@ -103,6 +108,15 @@ func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document,
 			k.finish()
 		}
 	}
+}
+
+// isRenumbered reports whether a part of the chain still to read began at an address that is
+// gone: a producer may change the addresses of its archives (§ Changing archive documents and
+// URI). Then the chain is read again, from its beginning to the last whole harvest's mark.
+func (k *keeper) isRenumbered() bool {
+	return k.resumed && slices.ContainsFunc(k.r.gaps, func(g *feedhistory.Gap) bool {
+		return errors.Is(g, fs.ErrNotExist) && slices.ContainsFunc(k.state.Pieces, func(p piece) bool { return p.Next == g.URL })
+	})
 }
 
 // read processes a document, and reports whether more are wanted.
