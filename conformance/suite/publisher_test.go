@@ -33,6 +33,8 @@ func outcomes(r *suite.PublisherReport) map[string]suite.Outcome {
 }
 
 // The library's publisher fulfils all duties.
+//
+// Duties: 5005#8, 5005#9, 5005#10, 5005#11, 5005#12, 5005#13, 5005#14, 5005#15, 5005#16, 5005#17.
 func TestOurPublisher(t *testing.T) {
 	dir := publish.Dir{Path: t.TempDir()}
 	server := feedtest.Server(t, &publish.Handler{FS: dir})

@@ -127,6 +127,9 @@ func said(t testing.TB, r *suite.Report, warnings bool) string {
 }
 
 // This library meets all requirements, at all levels, except those owed, and reports everything.
+//
+// Duties: 5005#1, 5005#3, 5005#4, 5005#7, 5005#13, 5005#17, 5005#18, 5005#19, 5005#20, 5005#21, 5005#22,
+// 5005#23, 5005#24, 5005#25, 5005#26, 5005#28.
 func TestOurs(t *testing.T) {
 	t.Parallel()
 	polled, once := polled(t)
