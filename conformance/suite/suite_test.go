@@ -226,6 +226,13 @@ func TestWrong(t *testing.T) {
 		{"asks for all again", faults{asksAllAlways: true}, suite.LevelState, suite.Warned, "polls/archived"},
 		{"keeps what a complete feed drops", faults{followsComplete: true}, suite.LevelState, suite.Failed, "polls/complete"},
 		{"keeps what a complete feed of archives drops", faults{followsComplete: true}, suite.LevelState, suite.Failed, "polls/archived-then-complete"},
+		{"ignores xml:base on a link", faults{ignoresBaseOnLink: true}, suite.LevelEntries, suite.Failed, "walk/base-on-the-link-itself"},
+		{"does not know relations as URIs", faults{ignoresURIs: true}, suite.LevelEntries, suite.Failed, "walk/relations-as-uris"},
+		{"strips the final slash of ids", faults{stripsSlash: true}, suite.LevelEntries, suite.Failed, "walk/ids-that-differ-in-a-final-slash"},
+		{"resolves ids as URLs", faults{resolvesIDs: true}, suite.LevelEntries, suite.Failed, "walk/ids-that-differ-in-a-final-slash"},
+		{"ignores lastBuildDate", faults{ignoresDocumentTime: true}, suite.LevelEntries, suite.Failed, "walk/lastbuilddate-as-document-time"},
+		{"calls whole what its limit cut short", faults{limit: 100}, suite.LevelVerdict, suite.Failed, "walk/archived-beyond-a-limit"},
+		{"calls whole the first ten documents", faults{limit: 10}, suite.LevelEntries, suite.Warned, "walk/archived-beyond-a-limit"},
 		{"keeps the copy of the last page", faults{lastCopy: true}, suite.LevelEntries, suite.Failed, "walk/pages-overlap-with-an-edit"},
 		{"keeps the older copy in a document", faults{keepsOldest: true}, suite.LevelEntries, suite.Failed, "walk/duplicate-in-one-document"},
 	} {
