@@ -57,7 +57,7 @@ func (h *History) Verdict() Verdict {
 // Merge merges the documents of a walk, newest first, into one history.
 //
 // Of duplicates (entries with the same ID), Merge keeps the most recently updated one
-// (5005#20). If their times are equal or missing, it keeps the one from the most
+// (5005#20), within one document and on several pages, too (5005#3, 5005#7). If their times are equal or missing, it keeps the one from the most
 // recently updated document (5005#21), by the document's own time, or else its
 // Last-Modified, or else its place in the sequence, which also breaks ties. A tombstone
 // removes an entry unless the entry is newer. Of the entries that are one post under

@@ -129,7 +129,7 @@ type Verdict uint8
 // of two verdicts is that of a history that depends on both.
 const (
 	Unknown Verdict = iota // nothing has been read
-	Partial                // something is missing, or may be: see Gaps (5005#23)
+	Partial                // something is missing, or may be: see Gaps (5005#23, 5005#24)
 	Lossy                  // all pages of a paged feed, which may change while they are read (5005#4)
 	Window                 // one plain document, which says nothing about earlier entries
 	Whole                  // a complete feed, or an archived one whose chain was read to its end

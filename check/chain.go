@@ -276,7 +276,7 @@ func (c *Chain) transport(r *report, n *neighbour) {
 			c.unfresh.add(n.url)
 		}
 	}
-	if isSecure(n.url) != isSecure(c.first.url) && !c.mixed {
+	if isSecure(n.url) != isSecure(c.first.url) && !c.mixed { // whose meaning is undefined (5005#27)
 		c.mixed = true
 		r.absent("mixed-security", "this document is at %s, but the feed is at %s", clip(n.url), clip(c.first.url))
 	}

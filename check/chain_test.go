@@ -30,7 +30,7 @@ import (
 //	runs            number of walks; the findings are those of the last
 //	https           the site is https://example.org
 //
-// Duties: atom-pmh#33.
+// Duties: atom-pmh#33, 5005#27.
 func TestChains(t *testing.T) {
 	files := 0
 	for _, r := range Rules() {

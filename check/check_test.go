@@ -51,7 +51,7 @@ func codes(findings []Finding) []string {
 // breaks just this rule, and a similar one that breaks none. The archives may
 // have several of both: raises-2.atom.
 //
-// Duties: atom-pmh#30, atom-pmh#31.
+// Duties: atom-pmh#30, atom-pmh#31, 5005#2, 5005#5.
 func TestDocuments(t *testing.T) {
 	files := map[string]bool{}
 	for _, r := range Rules() {
@@ -349,8 +349,9 @@ type sarifLog struct {
 			Driver struct {
 				Name, Version, InformationURI string
 				Rules                         []struct {
-					ID                     string
+					ID, HelpURI            string
 					ShortDescription, Help sarifMessage
+					FullDescription        sarifMessage
 					DefaultConfiguration   struct{ Level Level }
 					Properties             struct{ Clause string }
 				}
@@ -394,6 +395,12 @@ func TestSARIF(t *testing.T) {
 	require.NotEmpty(t, run.Tool.Driver.Name)
 	require.Len(t, run.Tool.Driver.Rules, 3)
 	require.Len(t, run.Results, 4)
+	for _, rule := range run.Tool.Driver.Rules {
+		require.Contains(t, rule.FullDescription.Text, rule.Properties.Clause)
+		require.Contains(t, rule.FullDescription.Text, rule.ShortDescription.Text)
+		require.Contains(t, rule.FullDescription.Text, rule.Help.Text)
+		require.NotEmpty(t, rule.HelpURI)
+	}
 	for _, r := range run.Results {
 		require.Equal(t, r.RuleID, run.Tool.Driver.Rules[r.RuleIndex].ID)
 		require.NotEmpty(t, r.Message.Text)

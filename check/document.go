@@ -274,12 +274,73 @@ func (r *report) links() {
 			targets[link.Rel] = link.Href
 		}
 	}
+	r.loops()
 	for _, s := range r.out.stray {
 		r.add("history-link-in-entry", s.at, "%s is in an entry, where it says nothing about the feed", s.text)
 	}
 	if !r.has("self") {
 		r.absent("self-missing", "the document does not give its own URL")
 	}
+}
+
+// loops checks whether the links to neighbours lead anywhere: to another document, by a scheme
+// that readers request, and by a relation that they know.
+func (r *report) loops() {
+	itself := map[int]bool{} // the places of the links
+	own := r.doc.URL
+	if !isAbsolute(own) {
+		own = r.self()
+	}
+	reported := func(at int) bool { was := itself[at]; itself[at] = at != nowhere; return was }
+	for i, link := range r.doc.Links {
+		at := r.at(i)
+		switch scheme, _, _ := strings.Cut(link.Href, ":"); {
+		case !slices.Contains(historyRelations, link.Rel):
+			if name := lookAlike(link.Rel); name != "" {
+				r.add("relation-look-alike", at, "the relation %s is not %s, and readers do not know it", clip(link.Rel), name)
+			}
+		case isAbsolute(link.Href) && !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https"):
+			r.add("link-not-http", at, "%s is %s, and readers request http and https only", link.Rel, clip(link.Href))
+		case isAbsolute(own) && slices.Contains(neighbourRelations, link.Rel) && same(link.Href, own) && !reported(at):
+			r.add("link-to-itself", at, "%s leads to this document itself", link.Rel)
+		case isAbsolute(link.Href): // another document, whatever is written
+			itself[at] = at != nowhere
+		}
+	}
+	for _, s := range r.out.fragments {
+		if !itself[s.at] {
+			r.add("link-to-itself", s.at, "%s is empty or a fragment, so it leads to this document itself", s.text)
+		}
+	}
+}
+
+// neighbourRelations lead to another document of the feed, never to the same one.
+var neighbourRelations = []string{"previous", "next", "prev-archive", "next-archive"}
+
+// lookAlike returns the registered relation a relation resembles: by another URI than the
+// IANA's, or by another spelling of an archive's; "" if it resembles none.
+func lookAlike(rel string) string {
+	name := strings.ToLower(rel)
+	isURI := strings.ContainsAny(name, ":/")
+	if i := strings.LastIndexAny(strings.TrimRight(name, "/"), ":/#"); i >= 0 {
+		name = strings.TrimRight(name, "/")[i+1:]
+	}
+	if isURI && slices.Contains(historyRelations, name) && (strings.Contains(name, "archive") || strings.Contains(strings.ToLower(rel), "iana")) {
+		return name
+	}
+	letters := strings.Map(func(c rune) rune {
+		if c < 'a' || c > 'z' {
+			return -1
+		}
+		return c
+	}, name)
+	switch letters = strings.NewReplacer("previous", "prev", "archives", "archive", "archived", "archive").Replace(letters); letters {
+	case "prevarchive", "archiveprev":
+		return "prev-archive"
+	case "nextarchive", "archivenext":
+		return "next-archive"
+	}
+	return ""
 }
 
 // isAbsolute reports whether a URL can be requested: it has a scheme, and a
@@ -471,6 +532,7 @@ type outline struct {
 	links      []int           // the places of the document's links; those of the HTTP header have none
 	flags      []flagPlace     // in any place
 	stray      []spot          // history links in entries
+	fragments  []spot          // links to neighbours in the head section whose reference is empty or a fragment
 	entries    []elementPlace  // in document order
 	search     map[string]spot // OpenSearch's numbers in the head section
 	isWhole    bool            // the text is XML, and undamaged
@@ -756,6 +818,8 @@ func (s *outliner) child(p *parent, row *feedxml.Row) {
 	case means == feedxml.MeansLink:
 		if p.isEntry {
 			s.entryLink()
+		} else if inHead {
+			s.headLink()
 		}
 	case means == feedxml.MeansContent:
 		p.content = s.content()
@@ -800,6 +864,20 @@ func (s *outliner) entryLink() {
 	for _, rel := range strings.Fields(rel) {
 		if ok && slices.Contains(historyRelations, rel) {
 			s.stray = append(s.stray, spot{s.at, rel})
+		}
+	}
+}
+
+// headLink records a link to a neighbour that stays in the document.
+func (s *outliner) headLink() {
+	href, ok := s.Attr("", "href")
+	rel, _ := s.Attr("", "rel")
+	if href = strings.TrimSpace(href); !ok || href != "" && href[0] != '#' {
+		return
+	}
+	for _, rel := range strings.Fields(rel) {
+		if rel = strings.TrimPrefix(rel, "http://www.iana.org/assignments/relation/"); slices.Contains(neighbourRelations, rel) {
+			s.fragments = append(s.fragments, spot{s.at, rel})
 		}
 	}
 }

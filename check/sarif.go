@@ -43,9 +43,19 @@ func sarifText(text string) object { return object{"text": text} }
 func sarifRule(r Rule) object {
 	summary := cmp.Or(r.Summary, r.Code)
 	return object{
-		"id": r.Code, "shortDescription": sarifText(summary), "help": sarifText(cmp.Or(r.Hint, summary)),
+		"id": r.Code, "shortDescription": sarifText(summary), "fullDescription": sarifText(describe(r, summary)),
+		"help": sarifText(cmp.Or(r.Hint, summary)), "helpUri": "https://github.com/feedhistory/feedhistory/blob/main/check/RULES.md",
 		"defaultConfiguration": object{"level": r.Level}, "properties": object{"clause": r.Clause},
 	}
+}
+
+// describe returns the rule in sentences: the clause, the fault and the remedy.
+func describe(r Rule, summary string) string {
+	text := r.Clause + ": " + summary + "."
+	if r.Hint != "" {
+		text += " Instead: " + r.Hint + "."
+	}
+	return text
 }
 
 func sarifResult(f Finding, index int) object {

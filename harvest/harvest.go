@@ -2,6 +2,10 @@
 // consumer up to date with a collection: atompmh, datareplication and modifiedrange, each a
 // package with a Harvester and its other side. They share how a harvest fails, and what it
 // may cost. A Mark is each protocol's own, because each remembers something else.
+//
+// The Harvest of each has the same methods beside the sequence of its items: Mark returns where
+// the next harvest begins, to be stored whole or not, and whether nothing is missing; Gaps, what
+// is missing; Requests, their number.
 package harvest
 
 import (

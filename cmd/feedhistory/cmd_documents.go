@@ -669,6 +669,10 @@ func (c *checkCommand) profile() check.Profile {
 // only if the credentials are wrong or the context has ended.
 func (r *checkRun) source(arg string) error {
 	switch {
+	case isDirectory(arg):
+		r.failed = true
+		r.Say(arg + " is a directory: check its feed, and all documents that it leads to, with --chain --base=URL " + feedIn(arg))
+		return nil
 	case r.Chain && terminal.IsURL(arg):
 		client, err := r.Authorized(arg)
 		if err != nil {
@@ -701,6 +705,21 @@ func (r *checkRun) source(arg string) error {
 	r.relate(doc, arg)
 	r.add(check.Document(doc, err, r.profile()), arg, err)
 	return nil
+}
+
+func isDirectory(arg string) bool {
+	info, err := os.Stat(arg)
+	return err == nil && info.IsDir() && !terminal.IsURL(arg)
+}
+
+// feedIn returns the likely name of the feed in a directory.
+func feedIn(dir string) string {
+	for _, pattern := range []string{"feed.*", "index.atom", "index.xml", "atom.xml", "rss.xml", "*.atom", "*.rss", "*.xml"} {
+		if names, err := filepath.Glob(filepath.Join(dir, pattern)); err == nil && len(names) > 0 {
+			return names[0]
+		}
+	}
+	return filepath.Join(dir, "FILE")
 }
 
 // A loneArchive is an archive document that names no other.
@@ -892,7 +911,28 @@ func (r *checkRun) print() error {
 	if r.documents > 0 || !r.failed {
 		showFindings(p, r.found, r.documents)
 	}
+	if os.Getenv("GITHUB_ACTIONS") == "true" {
+		annotate(p, r.found)
+	}
 	return p.Err
+}
+
+// annotate prints findings as workflow commands of GitHub Actions, which shows them at the lines
+// of the files.
+func annotate(p *terminal.Page, found []check.Finding) {
+	value := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	for _, f := range found {
+		command := map[check.Level]string{check.Error: "error", check.Warning: "warning", check.Note: "notice"}[f.Level]
+		text := "::" + command + " title=" + property.Replace(f.Code+" ("+f.Clause+")")
+		if !terminal.IsURL(f.URL) && f.URL != "" && f.URL != "-" {
+			text += ",file=" + property.Replace(filepath.ToSlash(f.URL))
+		}
+		if f.Line > 0 {
+			text += fmt.Sprintf(",line=%d,col=%d", f.Line, f.Column)
+		}
+		p.Line(text + "::" + value.Replace(terminal.Clean(f.Message+"; "+f.Hint)))
+	}
 }
 
 // showFindings shows the findings on each document, with their lines, and a summary. It shows

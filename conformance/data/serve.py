@@ -19,6 +19,7 @@ import gzip
 import hashlib
 import json
 import pathlib
+import socket
 import sys
 import threading
 import urllib.parse
@@ -44,8 +45,10 @@ class Case:
         self.site, self.other = ("127.0.0.1:%d" % s.server_address[1] for s in self.servers)
         self.url = "http://" + self.site + data["start"]
         self.reset()
-        for server in self.servers:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.open = True
+        self.threads = [threading.Thread(target=self.serve, args=(server,), daemon=True) for server in self.servers]
+        for thread in self.threads:
+            thread.start()
 
     @classmethod
     def load(cls, name):
@@ -65,9 +68,15 @@ class Case:
             self.poll_number += 1
             return self.poll_number
 
+    def serve(self, server):
+        while self.open:
+            server.handle_request()
+
     def close(self):
-        for server in self.servers:
-            server.shutdown()
+        self.open = False
+        for server, thread in zip(self.servers, self.threads):
+            socket.create_connection(server.server_address).close()  # which ends the wait for a request
+            thread.join()
             server.server_close()
 
     __enter__ = lambda self: self

@@ -1,6 +1,6 @@
 #!/bin/sh
 # results.sh runs every reader in this directory on every case, and writes the
-# results to ../results.html. It needs Go, node with npm, and Python with
+# results to ../results.html. It needs Go, node with npm, Newsboat, and Python with
 # feedparser; PYTHON says which Python, if it is not python3.
 set -eu
 cd "$(dirname "$0")"
@@ -28,4 +28,5 @@ run 3 "$parser" "$python" feedparser/reader.py '{url}'
 run 4 "$parser with feedwalk" "$python" feedparser/feedwalk.py '{url}' '{state}/ledger'
 run 5 "feedsmith $(node -p "require('./feedsmith/node_modules/feedsmith/package.json').version") with feedwalk" node feedsmith/dist/feedwalk.js '{url}' '{state}/ledger'
 run 6 "gofeed $(cd ../.. && go list -m -f '{{.Version}}' github.com/mmcdole/gofeed) with a loop" gofeed '{url}'
+run 7 "$(newsboat --version | sed -n '1s/ - .*//p')" "$python" newsboat.py '{url}' '{state}'
 feedhistory conformance page "$work"/?.json >../results.html

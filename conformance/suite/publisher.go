@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/check"
 	"github.com/feedhistory/feedhistory/internal/settings"
 )
 
@@ -98,6 +99,7 @@ func (d *drive) run(ctx context.Context) error {
 			return err
 		}
 	}
+	d.chain(d.last, "last")
 	d.static(d.last)
 	d.unmodified(ctx, d.last)
 	d.report.Kind, d.report.Archives = string(d.last.feed.doc.Kind()), len(d.last.archives)
@@ -139,9 +141,15 @@ func (d *drive) step(ctx context.Context, name string, step func(context.Context
 		return err
 	}
 	now, err := d.settled(ctx)
+	if err == nil && len(chainFaults(now)) > 0 { // it may still be writing
+		if err = sleep(ctx, d.settle()); err == nil {
+			now, err = d.snapshot(ctx)
+		}
+	}
 	if err != nil {
 		return err
 	}
+	d.chain(now, name)
 	d.compare(ctx, d.last, now, name)
 	d.modified(ctx, d.last.feed, now.feed)
 	if d.last = now; name == "add" {
@@ -177,7 +185,7 @@ func sleep(ctx context.Context, wait time.Duration) error {
 // settled waits until the subscription document has changed, or Settle has
 // passed.
 func (d *drive) settled(ctx context.Context) (*snapshot, error) {
-	end := time.Now().Add(cmp.Or(d.Settle, 5*time.Second))
+	end := time.Now().Add(d.settle())
 	for time.Now().Before(end) {
 		page, err := d.get(ctx, d.URL, nil)
 		if err == nil && !bytes.Equal(page.body, d.last.feed.body) {
@@ -188,6 +196,32 @@ func (d *drive) settled(ctx context.Context) (*snapshot, error) {
 		}
 	}
 	return d.snapshot(ctx)
+}
+
+// settle returns the Settle with its default.
+func (d *drive) settle() time.Duration { return cmp.Or(d.Settle, 5*time.Second) }
+
+// chainFaults returns the errors of RFC 5005 that package check finds in all documents.
+func chainFaults(s *snapshot) (faults []check.Finding) {
+	var chain check.Chain
+	for _, p := range s.pages() {
+		faults = append(faults, chain.Add(p.doc)...)
+	}
+	return slices.DeleteFunc(append(faults, chain.Finish()...), func(f check.Finding) bool {
+		return f.Level != check.Error || !strings.Contains(f.Clause, "5005")
+	})
+}
+
+// chain judges all documents together, after a step.
+func (d *drive) chain(s *snapshot, step string) {
+	faults := chainFaults(s)
+	d.report.saw("chain", len(faults) == 0, "")
+	for _, f := range faults {
+		d.report.saw("chain", false, "after the step %s: %s: %s (%s)", step, f.URL, f.Message, f.Code)
+	}
+	if len(s.archives) > 0 {
+		d.report.saw("subscription", !s.feed.doc.Archive, "after the step %s: %s has fh:archive, so readers may never ask for it again", step, s.feed.url)
+	}
 }
 
 // static judges each archive by itself.
@@ -380,7 +414,9 @@ func (d *drive) compare(ctx context.Context, was, now *snapshot, step string) {
 	tombstones := map[string]time.Time{}
 	for _, p := range now.pages() {
 		for _, t := range p.doc.Deleted {
-			tombstones[t.Ref] = t.When
+			if when, ok := tombstones[t.Ref]; !ok || t.When.After(when) {
+				tombstones[t.Ref] = t.When
+			}
 		}
 	}
 	var gone, added, changed []string
@@ -413,8 +449,11 @@ func (d *drive) compare(ctx context.Context, was, now *snapshot, step string) {
 		r.saw("kept", len(gone) == 0, "after an edit, %q are in no document", gone)
 	case "delete":
 		told := len(gone) > 0
-		for ref := range tombstones {
-			told = told || before[ref] != nil
+		for ref, when := range tombstones {
+			old := before[ref]
+			if told = told || old != nil; old != nil {
+				r.saw("tombstone", !when.Before(old.Updated), "the tombstone of %s is of %s, but the entry of %s: readers keep it", ref, at(when), at(old.Updated))
+			}
 		}
 		r.saw("deletion", told, "every entry is where it was, and there is no tombstone")
 		r.saw("kept", len(gone) <= 1, "after one deletion, %q are in no document", gone)
@@ -507,12 +546,15 @@ func duties() []*Duty {
 		{Name: "current", Clause: "5005#13", Basis: basisRFC, Strength: should, Text: "Every archive links to the subscription document with current."},
 		{Name: "archive", Clause: "5005#14", Basis: basisRFC, Strength: should, Text: "Every archive is marked with fh:archive."},
 		{Name: "closed", Clause: "5005#15", Basis: basisRFC, Strength: must, Text: "No link leads to an archive that is still being filled."},
+		{Name: "subscription", Clause: "5005#14", Basis: basisRFC, Strength: must, Text: "The subscription document is not marked with fh:archive."},
+		{Name: "chain", Clause: "5005 §4", Basis: basisRFC, Strength: must, Text: "The links and marks of all documents agree, after each step."},
 		{Name: "entries", Clause: "5005#9", Basis: basisRFC, Strength: should, Text: "The set of an archive's entries does not change."},
 		{Name: "addresses", Clause: "5005#10", Basis: basisRFC, Strength: should, Text: "An archive's address does not change."},
 		{Name: "bytes", Clause: "5005#9", Basis: basisGoal, Strength: should, Text: "An archive stays the same to the byte, which is more than the clause asks; the newest may gain its next-archive."},
 		{Name: "entry-times", Clause: "5005#16", Basis: basisRFC, Strength: should, Text: "A changed entry has a later time than before."},
 		{Name: "document-times", Clause: "5005#21", Basis: basisRFC, Strength: should, Text: "A changed subscription document has a later time than before."},
 		{Name: "deletion", Clause: "RFC 6721", Basis: basisGoal, Strength: should, Text: "A deleted entry has a tombstone, or is in no document any more."},
+		{Name: "tombstone", Clause: "RFC 6721 §3", Basis: basisRFC, Strength: must, Text: "A tombstone is not older than its entry, so readers follow it."},
 		{Name: "not-modified", Clause: "RFC 9110 §13.1", Basis: basisHTTP, Strength: should, Text: "A conditional request for an unchanged document is answered with 304."},
 		{Name: "modified", Clause: "RFC 9110 §8.8", Basis: basisHTTP, Strength: must, Text: "A conditional request for a changed document is not answered with 304."},
 	}

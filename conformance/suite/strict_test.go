@@ -46,6 +46,9 @@ type faults struct {
 
 	textTimes, ignoresZones, ignoresDocumentTime, usesPublished bool // in comparing copies
 	lastCopy, stopsAtKnown, identifiesByLink, readsAnySource    bool
+
+	ignoresBaseOnLink, ignoresURIs, stripsSlash, resolvesIDs bool
+	limit                                                    int // documents, after which it calls the history whole
 }
 
 type strictEntry struct {
@@ -64,6 +67,7 @@ type strictDoc struct {
 	deleted           map[string]time.Time
 	links             map[string]string
 	anySource         bool // links count wherever they are
+	faults
 }
 
 const (
@@ -95,7 +99,7 @@ func (s *strict) get(address string) (*strictDoc, error) {
 	if err != nil || len(body) == 1_690_000 {
 		return nil, errors.Join(err, errors.New("too large"))
 	}
-	doc := &strictDoc{url: resp.Request.URL.String(), links: map[string]string{}, deleted: map[string]time.Time{}, anySource: s.readsAnySource}
+	doc := &strictDoc{url: resp.Request.URL.String(), links: map[string]string{}, deleted: map[string]time.Time{}, anySource: s.readsAnySource, faults: s.faults}
 	if s.baseIsFeed {
 		doc.url = u.Scheme + "://" + u.Host + "/feed.atom"
 	}
@@ -110,6 +114,13 @@ func (s *strict) get(address string) (*strictDoc, error) {
 	for i, e := range doc.entries {
 		if s.identifiesByLink && e.link != "" {
 			doc.entries[i].id = e.link
+		}
+		if s.stripsSlash {
+			doc.entries[i].id = strings.TrimSuffix(e.id, "/")
+		}
+		if u, err := url.Parse(e.id); s.resolvesIDs && err == nil && u.Host != "" {
+			u.Host = strings.TrimSuffix(u.Host, ":80")
+			doc.entries[i].id = u.JoinPath().String()
 		}
 	}
 	return doc, err
@@ -138,6 +149,9 @@ func (d *strictDoc) json(body []byte) error {
 }
 
 func (d *strictDoc) link(rel, href, base string) {
+	if !d.ignoresURIs {
+		rel = strings.TrimPrefix(rel, "http://www.iana.org/assignments/relation/")
+	}
 	if _, known := d.links[rel]; !known && href == "" {
 		d.links[rel] = "none:" // the document exists, but cannot be retrieved
 	}
@@ -291,6 +305,9 @@ func (s *strict) chain(link, rel string, walked map[string]bool) {
 		if rel == "prev-archive" && s.processed[link] && !s.asksAllAlways && !s.loops {
 			return
 		}
+		if s.limit > 0 && s.requests >= s.limit {
+			return
+		}
 		walked[link] = true
 		doc, err := s.get(link)
 		if err == nil && walked[doc.url] && doc.url != link && !s.loops {
@@ -397,6 +414,7 @@ type strictXML struct {
 
 func (r *strictXML) start(t xml.StartElement) error {
 	base, attr := r.bases[len(r.bases)-1], map[string]string{}
+	around := base
 	for _, a := range t.Attr {
 		attr[a.Name.Local] = a.Value
 		if a.Name.Space != spaceXML || a.Name.Local != "base" {
@@ -422,6 +440,9 @@ func (r *strictXML) start(t xml.StartElement) error {
 		r.complete = r.complete || name.Local == "complete"
 		r.archive = r.archive || name.Local == "archive"
 	case name.Space == spaceAtom && name.Local == "link" && (head || r.anySource):
+		if r.ignoresBaseOnLink {
+			base = around
+		}
 		r.link(cmp.Or(attr["rel"], "alternate"), attr["href"], base)
 	case name.Space == spaceAT && name.Local == "deleted-entry":
 		if when, _ := time.Parse(time.RFC3339, attr["when"]); !when.Before(r.deleted[attr["ref"]]) {
@@ -447,7 +468,9 @@ func (r *strictXML) end(name, value string) {
 	case "updated", "lastBuildDate":
 		at, err := time.Parse(time.RFC3339, value)
 		if err != nil {
-			at, _ = time.Parse(time.RFC1123, value)
+			if at, err = time.Parse(time.RFC1123Z, value); err != nil {
+				at, _ = time.Parse(time.RFC1123, value)
+			}
 		}
 		if inEntry {
 			r.entry.updated, r.entry.written = at, value

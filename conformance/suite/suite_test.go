@@ -127,6 +127,9 @@ func said(t testing.TB, r *suite.Report, warnings bool) string {
 }
 
 // This library meets all requirements, at all levels, except those owed, and reports everything.
+//
+// Duties: 5005#1, 5005#3, 5005#4, 5005#7, 5005#13, 5005#17, 5005#18, 5005#19, 5005#20, 5005#21, 5005#22,
+// 5005#23, 5005#24, 5005#25, 5005#26, 5005#28.
 func TestOurs(t *testing.T) {
 	t.Parallel()
 	polled, once := polled(t)
@@ -223,6 +226,13 @@ func TestWrong(t *testing.T) {
 		{"asks for all again", faults{asksAllAlways: true}, suite.LevelState, suite.Warned, "polls/archived"},
 		{"keeps what a complete feed drops", faults{followsComplete: true}, suite.LevelState, suite.Failed, "polls/complete"},
 		{"keeps what a complete feed of archives drops", faults{followsComplete: true}, suite.LevelState, suite.Failed, "polls/archived-then-complete"},
+		{"ignores xml:base on a link", faults{ignoresBaseOnLink: true}, suite.LevelEntries, suite.Failed, "walk/base-on-the-link-itself"},
+		{"does not know relations as URIs", faults{ignoresURIs: true}, suite.LevelEntries, suite.Failed, "walk/relations-as-uris"},
+		{"strips the final slash of ids", faults{stripsSlash: true}, suite.LevelEntries, suite.Failed, "walk/ids-that-differ-in-a-final-slash"},
+		{"resolves ids as URLs", faults{resolvesIDs: true}, suite.LevelEntries, suite.Failed, "walk/ids-that-differ-in-a-final-slash"},
+		{"ignores lastBuildDate", faults{ignoresDocumentTime: true}, suite.LevelEntries, suite.Failed, "walk/lastbuilddate-as-document-time"},
+		{"calls whole what its limit cut short", faults{limit: 100}, suite.LevelVerdict, suite.Failed, "walk/archived-beyond-a-limit"},
+		{"calls whole the first ten documents", faults{limit: 10}, suite.LevelEntries, suite.Warned, "walk/archived-beyond-a-limit"},
 		{"keeps the copy of the last page", faults{lastCopy: true}, suite.LevelEntries, suite.Failed, "walk/pages-overlap-with-an-edit"},
 		{"keeps the older copy in a document", faults{keepsOldest: true}, suite.LevelEntries, suite.Failed, "walk/duplicate-in-one-document"},
 	} {

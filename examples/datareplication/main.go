@@ -41,14 +41,16 @@ func consume(ctx context.Context, client *feedhistory.Client, mark datareplicati
 	for e, err := range harvest.Entities() {
 		switch {
 		case err != nil:
-			return harvest.Mark(), err
+			mark, _ = harvest.Mark()
+			return mark, err
 		case e.Operation == datareplication.Delete:
 			delete(resources, e.Header.Get("X-Key"))
 		default:
 			resources[e.Header.Get("X-Key")] = string(e.Body)
 		}
 	}
-	return harvest.Mark(), nil
+	mark, _ = harvest.Mark()
+	return mark, nil
 }
 
 // run makes a snapshot of one resource, harvests it, makes changes, and harvests those.

@@ -8,13 +8,11 @@
 // order of time, so a returning consumer reads back only to where it was:
 //
 //	h := atompmh.Harvester{URL: "https://example.org/records/feed.atom"}
-//	harvest := h.Harvest(ctx, mark)
+//	harvest := h.Harvest(ctx, from) // the mark, zero at first
 //	for change, err := range harvest.Changes() {
 //		…
 //	}
-//	if next, whole := harvest.Mark(); whole {
-//		mark = next // to be stored together with the changes
-//	}
+//	mark, whole := harvest.Mark() // to be stored together with the changes
 //
 // A small pool can be published in one complete document instead (RFC 5005 §2); a
 // record absent from it is deleted.

@@ -94,7 +94,7 @@ func (h *Harvester) client() (client *feedhistory.Client, done func()) {
 // Harvest returns the harvest of the changes since the mark. It makes no request until
 // you range over its changes.
 func (h *Harvester) Harvest(ctx context.Context, from Mark) *Harvest {
-	return &Harvest{h: h, ctx: ctx, from: from}
+	return &Harvest{h: h, ctx: ctx, from: from, outcome: outcome{next: from.m}}
 }
 
 // A Harvest gets the changes of a pool since a Mark. Use it in one goroutine only.
@@ -113,17 +113,20 @@ type outcome struct {
 	whole     bool
 	all       bool
 	documents int
+	requests  int
+	gaps      []*feedhistory.Gap
 }
 
 // Changes yields the changes, oldest first, and each record once, in its present state.
 // Changes come after all documents have been read, because only then is it known which
 // entry of a record is the latest. Until then, memory holds some 30 MB of the entries, and
-// a temporary file the others. Besides these, memory holds the few documents under way, and a
+// a temporary file the others. Besides these, memory holds the few documents under way, and
 // the time and a digest of each record of a feed that is or was complete.
 //
 // If a document is missing or damaged, Changes yields the changes from the others, and
 // then the *feedhistory.Gap with a zero Change. Some of these records may have been
-// deleted since; the next harvest, which begins where this one did, corrects them. An
+// deleted since; the next harvest, which begins where this one did, corrects them, if you
+// store the Mark. An
 // error on the first document is yielded as it is, as is the context's, without any
 // change: the errors of feedhistory.Client.Get, or a *harvest.Error, which is ErrAccept if
 // Accept is invalid. An error of the temporary file is yielded as it is, and ends the changes.
@@ -133,7 +136,7 @@ type outcome struct {
 // of its record.
 func (h *Harvest) Changes() iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
-		h.outcome = outcome{}
+		h.outcome = outcome{next: h.from.m}
 		if err := h.h.check(); err != nil {
 			yield(Change{}, err)
 			return
@@ -147,7 +150,8 @@ func (h *Harvest) Changes() iter.Seq2[Change, error] {
 		defer done()
 		r := h.h.newReading(h.ctx, h.from.m, h.h.Historical)
 		defer r.close()
-		if err := r.walk(h.ctx, client, walker{document: r.add, miss: r.miss}); err != nil {
+		err = r.walk(h.ctx, client, walker{document: r.add, miss: r.miss})
+		if h.documents, h.requests = r.documents, r.requests; err != nil {
 			yield(Change{}, err)
 			return
 		}
@@ -157,6 +161,7 @@ func (h *Harvest) Changes() iter.Seq2[Change, error] {
 				return
 			}
 		}
+		h.gaps = r.gaps
 		for _, gap := range r.gaps {
 			if !yield(Change{}, gap) {
 				return
@@ -188,24 +193,27 @@ func (h *Harvester) with(ctx context.Context) context.Context {
 	return fetch.WithFields(ctx, h.URL, h.Header)
 }
 
-// Mark returns the mark from which the next harvest must start. If the harvest
-// was not whole, or not all of its changes were taken, whole is false and the
-// mark is the one from which this harvest started (atom-pmh consumer#7).
-func (h *Harvest) Mark() (next Mark, whole bool) {
-	if !h.whole {
-		return h.from, false
-	}
-	return Mark{h.next}, true
-}
+// Mark returns the mark from which the next harvest must start; store it in either case. If
+// the harvest was not whole, or not all of its changes were taken, whole is false and the next
+// harvest starts where this one did (atom-pmh consumer#7). The mark then has the records
+// reported of a complete feed, because only a comparison shows that they are deleted.
+func (h *Harvest) Mark() (next Mark, whole bool) { return Mark{h.next}, h.whole }
 
 // All reports whether a whole harvest brought the whole pool: delete whatever else you
 // have. So it does if it is the first, or if the mark cannot be used because the feed
-// was set back to an earlier state, or has become a complete one.
+// was set back to an earlier state, or has become a complete one. Of the records deleted
+// then, Changes has those that the Mark remembers.
 func (h *Harvest) All() bool { return h.all }
 
-// Documents returns the number of documents read; zero if the subscription document has
+// Requests returns the number of documents requested. Repetitions of a request do not count.
+func (h *Harvest) Requests() int { return h.requests }
+
+// DocumentsRead returns the number of documents read; zero if the subscription document has
 // not changed.
-func (h *Harvest) Documents() int { return h.documents }
+func (h *Harvest) DocumentsRead() int { return h.documents }
+
+// Gaps returns what is missing: the gaps that Changes has yielded.
+func (h *Harvest) Gaps() []*feedhistory.Gap { return slices.Clone(h.gaps) }
 
 // A Mark is the progress of a harvest, for the next one. Store it, as JSON, together with
 // the harvest's changes. With the zero value, a harvest gets everything. For an archived

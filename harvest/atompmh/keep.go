@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"iter"
 	"slices"
 	"time"
@@ -21,7 +22,8 @@ const sourceName = "atom-pmh"
 // URL of the feed is the Harvester's.
 //
 // Keep commits document after document, each with its place in the chain. It has one
-// document in memory at a time, and an interrupted harvest continues at the next one by itself.
+// document in memory at a time, and an interrupted harvest continues at the next one by itself;
+// if that is gone, because the producer has renumbered its archives, at the newest.
 // The order does not matter: the store's duplicate rules give the latest entry of each
 // record. Two kinds of feed need all documents at once, and are committed as a whole:
 // one that is or was complete (RFC 5005 §2), and one set back to an earlier state.
@@ -54,6 +56,7 @@ type keeper struct {
 	r       *reading
 	resumed bool            // an earlier harvest was cut short
 	collect bool            // everything is committed at once
+	restart bool            // an archive is complete, so everything must be committed at once after all
 	current piece           // the part of the chain being read; its Next is not yet read
 	ended   map[string]bool // addresses beyond the parts to read
 	end     keepEnd
@@ -84,13 +87,22 @@ func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document,
 		client.PerHost = 1 // a document requested in advance would be requested again after a kill
 		from := k.state.top()
 		k.r = k.newReading(ctx, from, true)
-		defer k.r.close()
+		defer func() { k.r.close() }()
 		k.yield = yield
 		w := walker{document: k.read, miss: k.miss, unchanged: k.stopAt, ended: func(url string) bool { return k.ended[url] }}
 		for _, p := range k.state.Pieces {
 			w.pending = append(w.pending, p.Next)
 		}
-		if err := k.r.walk(ctx, client, w); err != nil {
+		err := k.r.walk(ctx, client, w)
+		if k.restart || err == nil && k.end != stopped && k.isRenumbered() {
+			k.r.close()
+			k.r, k.ended, w.pending = k.newReading(ctx, k.state.mark, true), map[string]bool{}, nil
+			if !k.restart {
+				k.state, k.resumed = keepState{mark: k.state.mark}, false
+			}
+			err = k.r.walk(ctx, client, w)
+		}
+		if err != nil {
 			k.deliver(nil, err)
 		} else if k.end != stopped {
 			k.finish()
@@ -98,10 +110,23 @@ func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document,
 	}
 }
 
+// isRenumbered reports whether a part of the chain still to read began at an address that is
+// gone: a producer may change the addresses of its archives (§ Changing archive documents and
+// URI). Then the chain is read again, from its beginning to the last whole harvest's mark.
+func (k *keeper) isRenumbered() bool {
+	return k.resumed && slices.ContainsFunc(k.r.gaps, func(g *feedhistory.Gap) bool {
+		return errors.Is(g, fs.ErrNotExist) && slices.ContainsFunc(k.state.Pieces, func(p piece) bool { return p.Next == g.URL })
+	})
+}
+
 // read processes a document, and reports whether more are wanted.
 func (k *keeper) read(doc *feedhistory.Document, damaged bool) (more bool, err error) {
 	if !k.r.hasBegun() {
 		k.begin(doc)
+	}
+	if doc.Complete && !k.collect {
+		k.restart = true
+		return false, nil
 	}
 	older := olderThan(doc)
 	if !k.collect {
@@ -118,8 +143,7 @@ func (k *keeper) read(doc *feedhistory.Document, damaged bool) (more bool, err e
 func (k *keeper) begin(doc *feedhistory.Document) {
 	from := k.r.from
 	k.r.begin(doc)
-	_, contradicted := contradiction(doc)
-	k.collect = doc.Complete && !contradicted || from.Complete || k.r.scope == everything && !from.isZero()
+	k.collect = k.restart || doc.Complete || from.Complete || k.r.scope == everything && !from.isZero()
 	if k.collect {
 		k.r.first = nil // add begins again
 		return
@@ -147,7 +171,6 @@ func (k *keeper) merge(doc *feedhistory.Document, older string, damaged bool) {
 	}
 	was := k.current.Next
 	k.r.documents++
-	k.r.doubt(doc)
 	known := k.r.isKnown(doc) || len(doc.Entries) > 0 && updatedOf(doc).Before(k.current.Until)
 	over := known || older == "" || k.current.Once
 	if over {

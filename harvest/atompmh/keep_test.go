@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -236,4 +237,63 @@ func TestKeepContinues(t *testing.T) {
 		records++
 	}
 	require.Equal(t, 60, records)
+}
+
+// A producer may change the addresses of its archives. However a harvest before that ended, the
+// next one reads the chain again, and not what is gone.
+func TestKeepRenumbered(t *testing.T) {
+	const records = 8
+	for failing := 1; failing < records; failing++ {
+		for name, fail := range map[string]func(*site, string){
+			"status":  func(s *site, path string) { delete(s.docs, path) },
+			"damaged": func(s *site, path string) { s.docs[path] = strings.TrimSuffix(s.docs[path], "</feed>") },
+			"limit":   func(s *site, _ string) { s.Budget.Requests = records - failing },
+		} {
+			for _, before := range []int{0, 1} { // the harvests that were whole
+				t.Run(fmt.Sprint(name, " at ", failing, " after ", before), func(t *testing.T) {
+					s := serveSite(t, map[string]string{})
+					m := &mirror.Mirror{Store: mirror.NewMemory()}
+					s.URL = s.url + "/feed"
+					chain := func(folder string, n int) {
+						clear(s.docs)
+						for i := 1; i <= n; i++ {
+							older, path := fmt.Sprintf("/%s/%d", folder, i-1), fmt.Sprintf("/%s/%d", folder, i)
+							if i == 1 {
+								older = ""
+							}
+							if i == n {
+								path = "/feed"
+							}
+							s.docs[path] = feed(day(i), older, record(fmt.Sprint("urn:", i), day(i)))
+						}
+						for _, old := range []string{"first", "old"} {
+							for i := range records + 1 {
+								if path := fmt.Sprintf("/%s/%d", old, i); old != folder {
+									s.docs[path] = "" // gone
+								}
+							}
+						}
+					}
+					if before == 1 {
+						chain("first", 2)
+						_, err := s.Keep(t.Context(), m)
+						require.NoError(t, err)
+					}
+					chain("old", records)
+					fail(s, fmt.Sprint("/old/", failing))
+					_, err := s.Keep(t.Context(), m)
+					require.NoError(t, err)
+					s.Budget.Requests = 0
+					chain("new", records+1)
+					for range 2 {
+						report, err := s.Keep(t.Context(), m)
+						require.NoError(t, err)
+						require.Empty(t, report.Feed.Ledger.Gaps())
+						require.Equal(t, feedhistory.Whole, report.Feed.Verdict)
+						require.Len(t, live(t, m.Store, s.URL), records+1)
+					}
+				})
+			}
+		}
+	}
 }

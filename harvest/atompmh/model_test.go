@@ -249,7 +249,8 @@ func (m *machine) idle() {
 	h, changes, err := m.consumer.harvest(m.t.Context())
 	require.NoError(m.t, err)
 	require.Empty(m.t, changes)
-	require.Zero(m.t, h.Documents())
+	require.Zero(m.t, h.DocumentsRead())
+	require.Equal(m.t, 1, h.Requests())
 	require.Len(m.t, m.wire.requests, before+1)
 	require.NotEmpty(m.t, m.wire.requests[before].Header.Get("If-None-Match"))
 	require.Equal(m.t, http.StatusNotModified, m.wire.statuses[before])
@@ -273,8 +274,8 @@ func FuzzHarvest(f *testing.F) {
 	f.Add(feed(day(2), "complete", record("urn:a", day(2))), "")
 	f.Add(feed(day(2), "/1"), feed(day(3), "/0", record("urn:a", "9999-12-31T23:59:59-14:00"), record("urn:a", "0000-01-01T00:00:00+14:00")))
 	f.Add(feed("never", "/1", entry("", day(1), ""), entry("urn:a", "", "<content/>")), "<rss/>")
-	for _, name := range []string{"example3", "example5"} {
-		text := feedtest.ReadFile(f, "testdata/broken/"+name+".xml")
+	for _, name := range []string{"example-3", "example-5"} {
+		text := feedtest.ReadFile(f, "testdata/seed/"+name+".xml")
 		f.Add(string(text), "")
 	}
 	f.Fuzz(func(t *testing.T, first, second string) {

@@ -29,7 +29,9 @@ type Item struct {
 
 	// Representations are where the record can be retrieved: at least one, each
 	// with an absolute URL and its media type (atom-pmh#15, atom-pmh#16). They
-	// are ignored if Deleted is set.
+	// are ignored if Deleted is set. Atom allows one alternate of a type (RFC 4287
+	// §4.1.2): of several with the same type, only the first is published as one, and the
+	// others as related, where consumers do not find them.
 	Representations []Representation
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/chain"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/iri"
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // A reading is the part of a feed read so far, as it matters to a harvest from a mark.
@@ -26,12 +27,14 @@ type reading struct {
 	from  mark
 	chain chainReader
 
-	first        *feedhistory.Document // the newest copy of the subscription document
-	unchanged    bool                  // whether it is the one in the mark
-	documents    int
-	complete     bool   // whether a document is complete, together with newer ones
-	contradicted string // the URL of a document with fh:complete and older documents; "" if there is none
-	scope        scope
+	first     *feedhistory.Document // the newest copy of the subscription document
+	unchanged bool                  // whether it is the one in the mark
+	documents int
+	requests  int
+	complete  bool // whether a document is complete, together with newer ones
+	pool      bool // whether the feed is or was complete: only a comparison shows its deletions
+	doubt     doubt
+	scope     scope
 
 	held    sorter    // the entries read
 	number  int64     // how many there are
@@ -41,6 +44,15 @@ type reading struct {
 	gaps    []*feedhistory.Gap
 
 	seen map[string]seenRecord // of the next mark
+}
+
+// A doubt is about complete documents with links to older ones. A producer without records may
+// have several complete documents (§ Complete feeds), so they contradict each other only if an
+// older one has a record that the newest does not cover.
+type doubt struct {
+	urls   []string // the complete documents with such a link
+	covers int64    // the number of entries in the newest of them, and in newer documents
+	first  feedhistory.Link
 }
 
 // A scope says how much of the feed to read, and to report.
@@ -54,7 +66,7 @@ const (
 
 // newReading returns a Harvester's reading from a mark. Close it after use.
 func (h *Harvester) newReading(ctx context.Context, from mark, history bool) *reading {
-	r := &reading{h: h, from: from, history: history, seen: map[string]seenRecord{}}
+	r := &reading{h: h, from: from, pool: from.Complete, history: history, seen: map[string]seenRecord{}}
 	r.held = r.sorter(ctx, byRecord)
 	return r
 }
@@ -97,6 +109,9 @@ func (r *reading) walk(ctx context.Context, client *feedhistory.Client, w walker
 		gap, isGap := errors.AsType[*feedhistory.Gap](err)
 		same, isSame := errors.AsType[*feedhistory.Unchanged](err)
 		more := true
+		if !isGap || !r.isNoted(gap) {
+			r.requests++
+		}
 		switch {
 		case isGap && r.isNoted(gap):
 			err = nil
@@ -115,6 +130,9 @@ func (r *reading) walk(ctx context.Context, client *feedhistory.Client, w walker
 			more = w.unchanged != nil
 		default:
 			damage := doc.Missing(feedhistory.Plain) // anything missing outside its entries may only be lost
+			if gap := torn(doc); gap != nil && len(damage) == 0 {
+				damage = []*feedhistory.Gap{gap}
+			}
 			r.gaps = append(r.gaps, damage...)
 			more, err = w.document(doc, len(damage) > 0)
 		}
@@ -125,10 +143,25 @@ func (r *reading) walk(ctx context.Context, client *feedhistory.Client, w walker
 	return nil
 }
 
+// torn returns the gap of a document with an element that has lost its end, or its beginning,
+// and an entry that says nothing of a record: both may be what is left of records.
+func torn(doc *feedhistory.Document) *feedhistory.Gap {
+	lost := slices.IndexFunc(doc.Notes, func(n feedhistory.Note) bool { return n.Code == "unclosed-element" || n.Code == "stray-end-tag" })
+	entry := slices.IndexFunc(doc.Entries, func(e *feedhistory.Entry) bool { return kindOf(e) == Other })
+	if lost < 0 || entry < 0 {
+		return nil
+	}
+	gap := feedhistory.NewGap(doc.URL, fmt.Errorf("%s, and the entry %q has lost a part: records may be missing (atom-pmh#3)",
+		doc.Notes[lost].Message, xmlscan.Clip(doc.Entries[entry].ID, 200)))
+	gap.Reason = feedhistory.ReasonMalformed
+	return gap
+}
+
 // miss processes the readable part of a damaged document.
 func (r *reading) miss(gap *feedhistory.Gap) error {
 	r.gaps = append(r.gaps, gap)
 	if doc := gap.Document; doc != nil && doc.Format == feedhistory.Atom {
+		r.pool = r.pool || doc.Complete
 		return r.entries(doc)
 	}
 	return nil
@@ -148,24 +181,75 @@ func (r *reading) add(doc *feedhistory.Document, _ bool) (more bool, err error) 
 	if err := r.entries(doc); err != nil {
 		return false, err
 	}
-	r.doubt(doc)
-	if doc.Complete && r.contradicted == "" {
-		if r.complete = true; !r.from.Complete {
-			r.scope = everything
-		}
+	r.suspect(doc)
+	doubted := len(r.doubt.urls) > 0
+	if doc.Complete && !doubted {
+		r.completed()
 		return false, nil
 	}
-	return r.contradicted != "" || doc.Kind() == feedhistory.Archived, nil
+	return doubted || doc.Kind() == feedhistory.Archived, nil
 }
 
-// doubt notes the gap of a document with fh:complete and a link to an older one (5005#26). It
-// is unknown which of the other's records were deleted, so none counts as deleted.
-func (r *reading) doubt(doc *feedhistory.Document) {
-	if link, ok := contradiction(doc); ok {
-		gap := feedhistory.NewGap(doc.URL, fmt.Errorf("it has fh:complete, and a link %s that leads elsewhere, to %s (5005#26)", link.Rel, iri.Redact(link.Href)))
-		gap.Reason = feedhistory.ReasonContradiction
-		r.gaps, r.contradicted = append(r.gaps, gap), doc.URL
+// completed notes that the documents read are the whole pool.
+func (r *reading) completed() {
+	if r.complete = true; !r.from.Complete {
+		r.scope = everything
 	}
+}
+
+// suspect notes a complete document with a link to an older one. Then all are read.
+func (r *reading) suspect(doc *feedhistory.Document) {
+	r.pool = r.pool || doc.Complete
+	link, ok := contradiction(doc)
+	if !ok {
+		return
+	}
+	if d := &r.doubt; len(d.urls) == 0 {
+		d.first, d.covers = link, r.number
+	}
+	if r.doubt.urls = append(r.doubt.urls, doc.URL); r.scope == sinceMark {
+		r.scope = toEnd
+	}
+}
+
+// settle decides whether complete documents contradict each other (5005#26). If they do, it is
+// unknown which of the records were deleted, so none counts as deleted.
+func (r *reading) settle() error {
+	if len(r.doubt.urls) == 0 {
+		return nil
+	}
+	var latest *heldEntry // of the record under way
+	covered, uncovered := false, ""
+	end := func() {
+		if latest != nil && latest.Kind == Record && !covered && uncovered == "" {
+			uncovered = latest.ID
+		}
+	}
+	for v, err := range r.held.sorted() {
+		switch {
+		case err != nil:
+			return err
+		case v.Kind == Other:
+			continue
+		case latest == nil || latest.ID != v.ID:
+			end()
+			latest, covered = v, false
+		case v.version().supersedes(latest.version()):
+			latest = v
+		}
+		covered = covered || v.Number <= r.doubt.covers
+	}
+	if end(); uncovered == "" {
+		if r.whole() {
+			r.completed()
+		}
+		return nil
+	}
+	gap := feedhistory.NewGap(r.doubt.urls[0], fmt.Errorf("it has fh:complete, and a link %s that leads elsewhere, to %s, and an older document has the record %q (5005#26)",
+		r.doubt.first.Rel, iri.Redact(r.doubt.first.Href), xmlscan.Clip(uncovered, 200)))
+	gap.Reason = feedhistory.ReasonContradiction
+	r.gaps = append(r.gaps, gap)
+	return nil
 }
 
 // contradiction returns the link of a complete document to an older one.
@@ -186,7 +270,7 @@ func contradiction(doc *feedhistory.Document) (older feedhistory.Link, ok bool) 
 // contradiction.
 func (r *reading) isNoted(gap *feedhistory.Gap) bool {
 	return gap.Reason == feedhistory.ReasonMalformed && gap.From == gap.URL ||
-		gap.Reason == feedhistory.ReasonContradiction && gap.URL == r.contradicted
+		gap.Reason == feedhistory.ReasonContradiction && slices.Contains(r.doubt.urls, gap.URL)
 }
 
 // begin processes the subscription document's description of the feed. If it is older
@@ -258,7 +342,8 @@ func updatedOf(doc *feedhistory.Document) time.Time {
 // An older version is not: it is left when the later one was not read, because
 // it was removed from the feed, or its document is cut short. Only a complete
 // feed may go back. Of two copies with the same time, it is known only after
-// everything has been read which one counts.
+// everything has been read which one counts; so a record has come back within the second
+// of its deletion only if the deletion is no longer there.
 func (r *reading) follows(v *heldEntry, seen seenRecord) bool {
 	now := v.seen()
 	switch {
@@ -267,7 +352,7 @@ func (r *reading) follows(v *heldEntry, seen seenRecord) bool {
 	case r.complete && r.whole():
 		return true
 	case now.Time.Equal(seen.Time):
-		return !seen.Deleted && (now.Deleted || r.whole())
+		return now.Deleted || r.whole()
 	}
 	return now.Time.After(seen.Time)
 }
@@ -287,17 +372,24 @@ func (r *reading) subscription() feedhistory.Known {
 }
 
 // note notes a record for the next mark, unless its entry will not be read again. Seen is
-// its memory there, for which the changes so far count.
+// its memory there, for which the changes so far count. A complete feed may lack the record
+// from now on, so even a harvest that is not whole notes it.
 func (r *reading) note(v *heldEntry, seen seenRecord) {
-	if r.whole() && (r.complete || !v.Document.Before(back(r.newest, r.h.Overlap))) {
+	if r.complete || r.pool && !r.whole() || r.whole() && !v.Document.Before(back(r.newest, r.h.Overlap)) {
 		r.seen[v.ID] = seen
 	}
 }
 
 // outcome returns the result of the harvest, after its changes.
 func (r *reading) outcome() outcome {
-	o := outcome{head: r.first, whole: r.whole(), documents: r.documents, next: r.from}
-	if r.unchanged || !o.whole {
+	o := outcome{head: r.first, whole: r.whole(), documents: r.documents, requests: r.requests, gaps: r.gaps, next: r.from}
+	switch {
+	case r.unchanged:
+		return o
+	case !o.whole && r.pool: // it begins where this one did, and knows the records reported
+		o.next.Seen, o.next.Subscription = r.seen, feedhistory.Known{}
+		return o
+	case !o.whole:
 		return o
 	}
 	o.all = r.scope == everything
@@ -358,6 +450,9 @@ func (r *reading) changes() iter.Seq2[Change, error] {
 // news adds the changes since the mark to a sorter, each with the earlier entries of its
 // record, and notes the records for the next mark.
 func (r *reading) news(news *sorter) error {
+	if err := r.settle(); err != nil {
+		return err
+	}
 	unread := maps.Clone(r.from.Seen)
 	var latest *heldEntry // the latest entry so far of the record under way
 	end := func() error {
@@ -401,13 +496,13 @@ func (r *reading) news(news *sorter) error {
 	return r.missing(news, unread)
 }
 
-// missing processes the records of the mark that were not read. They are absent from a
-// complete feed; otherwise they may be in the archives left out.
+// missing processes the records of the mark that were not read. They are absent from a feed
+// that is or was complete; otherwise they may be in the archives left out.
 func (r *reading) missing(news *sorter, unread map[string]seenRecord) error {
-	if r.chain.known != "" {
+	if r.chain.known != "" || r.pool && !r.whole() {
 		maps.Copy(r.seen, unread)
 	}
-	if !r.from.Complete || !r.whole() || r.unchanged {
+	if r.scope != everything && !r.from.Complete || !r.whole() || r.unchanged {
 		return nil
 	}
 	for id, seen := range unread {

@@ -4,20 +4,21 @@
 //
 // A Harvester reads a feed from where it last stopped:
 //
-//	h := datawire.Harvester{URL: "https://example.org/feed/"}
+//	h := datareplication.Harvester{URL: "https://example.org/feed/"}
 //	harvest := h.Harvest(ctx, mark) // the zero Mark at first
 //	for e, err := range harvest.Entities() {
 //		if err != nil {
 //			return err
 //		}
-//		… // e.Operation, e.Body; and store harvest.Mark() with that
+//		… // e.Operation, e.Body
+//		mark, _ = harvest.Mark() // to be stored with that
 //	}
 //
 // A Producer writes a feed to a publish.Output, and a Handler serves it:
 //
-//	p := &datawire.Producer{Output: publish.Dir{Path: "feed"}}
-//	err := p.Append(ctx, datawire.Entity{ContentID: "1", Type: "application/json", Body: body})
-//	http.Handle("/feed/", http.StripPrefix("/feed/", &datawire.Handler{
+//	p := &datareplication.Producer{Output: publish.Dir{Path: "feed"}}
+//	err := p.Append(ctx, datareplication.Entity{ContentID: "1", Type: "application/json", Body: body})
+//	http.Handle("/feed/", http.StripPrefix("/feed/", &datareplication.Handler{
 //		FS: p.Output, Base: "https://example.org/feed/",
 //	}))
 //

@@ -46,7 +46,7 @@ func Example() {
 				panic(err)
 			}
 			fmt.Println(e.Operation, e.ContentID, string(e.Body))
-			mark = harvest.Mark()
+			mark, _ = harvest.Mark()
 		}
 		fmt.Println("nothing more for now")
 		if err := producer.Append(context.Background(), put("3", "boats")); err != nil {

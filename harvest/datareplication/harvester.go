@@ -11,6 +11,7 @@ import (
 	"iter"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -88,6 +89,8 @@ type Harvest struct {
 	from Mark
 
 	mark     Mark
+	whole    bool
+	gaps     []*feedhistory.Gap
 	requests int
 }
 
@@ -115,23 +118,41 @@ func (h *Harvest) Entities() iter.Seq2[*Entity, error] {
 			Harvest: h, ctx: fetch.WithFields(h.ctx, h.h.URL, h.h.Header), fetcher: fetcher, limits: limits, yield: yield,
 		}
 		err := r.run()
-		if r.stopped || err == nil {
+		if r.stopped {
 			return
 		}
-		if cut := h.ctx.Err(); cut != nil {
+		if err == nil && r.reach != nil {
+			err = harvest.NewGap(r.h.URL, r.reach)
+		}
+		if cut := h.ctx.Err(); cut != nil && err != nil {
 			err = cut
 		}
-		yield(nil, err)
+		if h.whole = err == nil; !h.whole {
+			h.gaps = append(h.gaps, gapOf(h.h.URL, err))
+			yield(nil, err)
+		}
 	}
 }
 
-// Mark returns the place after the last entity yielded. After a snapshot it is the
-// time when the snapshot began; before the first entity, where the harvest began. Store
-// it together with your work on the entity, and once more at the end.
+// gapOf returns an error as a gap.
+func gapOf(url string, err error) *feedhistory.Gap {
+	if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
+		return gap
+	}
+	return harvest.NewGap(url, err)
+}
+
+// Mark returns the place after the last entity yielded, and whether the harvest has ended with
+// nothing missing. After a snapshot it is the time when the snapshot began; before the first
+// entity, where the harvest began. Store it together with your work on the entity, and once
+// more at the end, whole or not.
 //
 // In the middle of a snapshot there is no such place: an interrupted snapshot
 // is read again.
-func (h *Harvest) Mark() Mark { return h.mark }
+func (h *Harvest) Mark() (next Mark, whole bool) { return h.mark, h.whole }
+
+// Gaps returns what is missing, or may be: the errors of a harvest that has ended.
+func (h *Harvest) Gaps() []*feedhistory.Gap { return slices.Clone(h.gaps) }
 
 // Requests returns the number of requests. Repetitions of a request do not
 // count.
@@ -148,9 +169,10 @@ type run struct {
 	fetcher *feedhistory.Client
 	limits  harvest.Budget
 	yield   func(*Entity, error) bool
-	stopped bool // the caller has stopped ranging over the entities
-	partly  bool // part of a snapshot was yielded
-	begun   bool // part of the feed was yielded
+	stopped bool  // the caller has stopped ranging over the entities
+	partly  bool  // part of a snapshot was yielded
+	begun   bool  // part of the feed was yielded
+	reach   error // the feed begins after the mark, which has only a time
 
 	since Mark // where to begin in the feed
 	walk
@@ -524,7 +546,7 @@ func (r *run) wanted(e *Entity) (bool, error) {
 		return false, nil
 	case since.ContentID == "":
 		if !r.earlier && e.Modified.After(since.Time) {
-			return false, r.lost(e.Page)
+			r.reach = r.lost(e.Page)
 		}
 		r.found = true
 		return true, nil

@@ -125,7 +125,8 @@ func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document,
 				err = k.flush(ctx)
 			}
 			if err == nil {
-				err = k.add(e, all.Mark())
+				at, _ := all.Mark()
+				err = k.add(e, at)
 			}
 			if err != nil {
 				break
@@ -134,14 +135,15 @@ func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document,
 		if k.stopped {
 			return
 		}
-		if limit, ok := errors.AsType[*harvest.Error](err); err == nil || ok && limit.Limit == "requests" {
-			k.done = all.Mark() // perhaps nothing has come yet, but the place is nearer
+		limit, failed := errors.AsType[*harvest.Error](err)
+		if err == nil || failed && (limit.Limit == "requests" || errors.As(err, new(*feedhistory.Gap))) {
+			k.done, _ = all.Mark() // perhaps nothing has come yet, but the place is nearer
 		}
 		if err = cmp.Or(k.flush(ctx), err); k.stopped || err == nil {
 			return
 		}
 		if k.begun && ctx.Err() == nil {
-			err = harvest.NewGap(k.h.URL, err)
+			err = gapOf(k.h.URL, err)
 		}
 		yield(nil, err)
 	}

@@ -225,12 +225,12 @@ func (m *machine) harvest(c *consumer) {
 			return
 		}
 		c.take(m.t, e)
-		c.mark = h.Mark()
+		c.mark, _ = h.Mark()
 		if kill--; kill == 0 {
 			return
 		}
 	}
-	c.mark = h.Mark()
+	c.mark, _ = h.Mark()
 }
 
 // failed checks that a harvest ended for one of the possible reasons.
@@ -394,7 +394,7 @@ func harvestAll(t testing.TB, w *transport, from Mark) ([]string, Mark) {
 	h := w.client().Harvest(t.Context(), from)
 	got, err := collect(h)
 	require.NoError(t, err)
-	return got, h.Mark()
+	return got, markOf(h)
 }
 
 const benchEntities = 5000

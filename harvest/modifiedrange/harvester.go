@@ -34,8 +34,9 @@ type Harvester struct {
 	Header func(ctx context.Context, url string) (http.Header, error)
 
 	// Overlap is how far the next harvest reaches back before the server's time at the
-	// beginning of this one (modified-range#8). It should be the longest time a change may
-	// take to appear after it was stamped. Zero means a minute, a negative value none.
+	// beginning of this one; it never begins after the newest stamp seen (modified-range#8).
+	// It should be the longest time a change may take to appear after it was stamped. Zero
+	// means a minute, a negative value none.
 	Overlap time.Duration
 
 	// Budget bounds the cost of one harvest (modified-range#12); the next one continues where
@@ -55,8 +56,21 @@ func withDefaults(b harvest.Budget) harvest.Budget {
 // A Mark is a client's memory between two harvests. Store it together with the harvest's
 // documents. With the zero value, a harvest gets everything.
 type Mark struct {
-	Since time.Time `json:"since,omitzero"` // a time by the server's clock
+	Since time.Time `json:"since,omitzero"` // a time by the clock of the stamps
 	Rest  Rest      `json:"rest,omitzero"`  // zero unless a harvest was cut short: the next one continues there
+
+	// Seen has digests of the items modified at Since or later, or with a Rest at its Next or
+	// later, that have come, so the next harvest does not yield them again. It has no more than
+	// a thousand; "" if there are none.
+	Seen string `json:"seen,omitempty"`
+}
+
+// again returns the mark of a harvest that asks for the whole range again.
+func (m Mark) again() Mark {
+	if m.Rest != (Rest{}) {
+		m.Seen = ""
+	}
+	return Mark{Since: m.Since, Seen: m.Seen}
 }
 
 // A Rest is the part of a range a harvest has not asked for yet.
@@ -81,12 +95,13 @@ type Harvest struct {
 	ctx  context.Context
 	from Mark
 
-	next     Mark
+	next     Mark // of a whole harvest
 	at       Mark // where to continue, if the harvest is cut short
 	whole    bool
 	dialect  Dialect
 	stamp    stampKind
 	requests int
+	gaps     []*feedhistory.Gap
 }
 
 // Documents yields the server's answers, most recently modified items first, and no item
@@ -101,8 +116,14 @@ type Harvest struct {
 // you can pass the sequence to feedhistory.Merge, as you would a walk's. Ranging again
 // starts the harvest again.
 func (h *Harvest) Documents() iter.Seq2[*feedhistory.Document, error] {
-	return func(yield func(*feedhistory.Document, error) bool) {
+	return func(take func(*feedhistory.Document, error) bool) {
 		*h = Harvest{h: h.h, ctx: h.ctx, from: h.from, at: h.from}
+		yield := func(doc *feedhistory.Document, err error) bool {
+			if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
+				h.gaps = append(h.gaps, gap)
+			}
+			return take(doc, err)
+		}
 		if err := h.h.Budget.Check("modifiedrange"); err != nil {
 			yield(nil, err)
 			return
@@ -113,6 +134,7 @@ func (h *Harvest) Documents() iter.Seq2[*feedhistory.Document, error] {
 			Harvest: h, ctx: fetch.WithFields(h.ctx, h.h.URL, h.h.Header), http: client, yield: yield, limits: withDefaults(h.h.Budget),
 			dialects: h.h.Dialect.candidates(),
 			seen:     map[itemState]Dialect{}, ids: map[string]int{}, from: h.from, reported: h.from,
+			had: seenItems(h.from.again().Seen), mark: newNextMark(h.from.Since),
 		}
 		if i := slices.Index(r.dialects, h.from.Rest.Dialect); i >= 0 {
 			r.dialects = r.dialects[i:]
@@ -121,8 +143,8 @@ func (h *Harvest) Documents() iter.Seq2[*feedhistory.Document, error] {
 	}
 }
 
-// Mark returns the mark from which the next harvest must start. If whole is
-// false, something is missing; the next harvest then continues at the Rest, or starts
+// Mark returns the mark from which the next harvest must start; store it in either case. If
+// whole is false, something is missing; the next harvest then continues at the Rest, or starts
 // where this one did.
 func (h *Harvest) Mark() (next Mark, whole bool) {
 	if h.whole {
@@ -136,6 +158,9 @@ func (h *Harvest) Dialect() Dialect { return h.dialect }
 
 // Requests returns the number of requests.
 func (h *Harvest) Requests() int { return h.requests }
+
+// Gaps returns what is missing: the gaps that Documents has yielded.
+func (h *Harvest) Gaps() []*feedhistory.Gap { return slices.Clone(h.gaps) }
 
 // A run is a harvest under way.
 type run struct {
@@ -159,6 +184,9 @@ type run struct {
 	ids    map[string]int        // the IDs of the entries received, with the number of the request
 	newest time.Time             // the newest stamp so far
 	oldest time.Time             // the oldest stamp of the last answer
+
+	had  map[string]bool // digests of the items of earlier harvests, by the mark
+	mark nextMark
 
 	progress
 }
@@ -217,8 +245,10 @@ func (r *run) run() {
 			return
 		case err == nil && r.span.isEmpty() && r.from.Rest != (Rest{}):
 			r.yieldLosses()
-			r.from = r.Harvest.next
-			if r.Harvest.next = (Mark{}); !r.lossy {
+			since := r.mark.since(r.h.overlap())
+			r.from = Mark{Since: since, Seen: r.mark.seenSince(since, mostSeen)}
+			r.had = seenItems(r.from.Seen)
+			if r.mark = newNextMark(r.from.Since); !r.lossy {
 				r.at = r.from
 			}
 			clear(r.seen)
@@ -241,9 +271,10 @@ func (r *run) finish() {
 	switch {
 	case r.stopped:
 	case r.lossy:
-		r.at = Mark{Since: r.Harvest.from.Since}
+		r.at = r.Harvest.from.again()
 	default:
-		r.whole = true
+		since := r.mark.since(r.h.overlap())
+		r.Harvest.next, r.whole = Mark{Since: since, Seen: r.mark.seenSince(since, mostSeen)}, true
 	}
 }
 
@@ -305,7 +336,7 @@ func (r *run) nextDialect(err error) bool {
 // same place again, before anything newer, so that one starts where this one did.
 func (r *run) end(err error) {
 	if e, ok := errors.AsType[*harvest.Error](err); ok && e.Code != harvest.ErrBudget {
-		r.at = Mark{Since: r.Harvest.from.Since}
+		r.at = r.Harvest.from.again()
 	}
 	g, isGap := errors.AsType[*feedhistory.Gap](err)
 	answer, answered := errors.AsType[*feedhistory.FetchError](err)
@@ -478,27 +509,25 @@ func (r *run) read(a *answer, doc *feedhistory.Document, header http.Header) err
 			}
 		}
 	}
-	if r.Harvest.next.Since.IsZero() { // the first answer
-		r.Harvest.next = r.following(doc, header)
-	}
+	r.note(doc, header)
 	doc.Entries = slices.DeleteFunc(doc.Entries, func(e *feedhistory.Entry) bool {
 		at := r.stamp.of(e)
 		a.oldest = older(a.oldest, at)
-		return !r.record(a, itemState{e.ID, false, at.UTC()})
+		return !r.record(a, itemState{e.ID, false, at.UTC()}, e.XML())
 	})
 	deletions := time.Time{}
 	doc.Deleted = slices.DeleteFunc(doc.Deleted, func(t feedhistory.Tombstone) bool {
 		if !t.When.IsZero() {
 			deletions = older(deletions, t.When)
 		}
-		return !r.record(a, itemState{t.Ref, true, t.When.UTC()})
+		return !r.record(a, itemState{t.Ref, true, t.When.UTC()}, nil)
 	})
 	a.oldest = cmp.Or(a.oldest, deletions)
 	return nil
 }
 
-// record records an item, and reports whether it is new.
-func (r *run) record(a *answer, item itemState) bool {
+// record records an item with its XML, nil for a deletion, and reports whether it is new.
+func (r *run) record(a *answer, item itemState, xml []byte) bool {
 	last, again := r.seen[item]
 	if !again {
 		r.items++
@@ -510,19 +539,30 @@ func (r *run) record(a *answer, item itemState) bool {
 		a.stamps = append(a.stamps, item.at)
 		r.weigh(a, item)
 	}
-	return !again && (item.deleted || !r.changed(item))
+	if again || !item.deleted && r.changed(item) {
+		return false
+	}
+	if len(r.had) == 0 && item.at.Before(r.mark.least) {
+		return true
+	}
+	digest := item.digest(xml)
+	r.mark.remember(digest, item.at)
+	return !r.had[digest]
 }
 
 // changed reports whether an entry was modified after it came. The modification comes
 // with the next harvest; nothing comes twice within one (modified-range#9).
 func (r *run) changed(item itemState) bool {
 	request, ok := r.ids[item.id]
-	if !ok {
+	switch {
+	case !ok:
 		r.ids[item.id] = r.requests
 		return false
+	case request == r.requests || item.at.Before(r.mark.least):
+		return false
 	}
-	next := r.Harvest.next.Since
-	return request != r.requests && !next.IsZero() && !item.at.Before(next)
+	r.mark.leave(item.at)
+	return true
 }
 
 // weigh examines the stamp of an item.
@@ -543,26 +583,6 @@ func (r *run) weigh(a *answer, item itemState) {
 	if a.span.beyond(item.at, time.Second) {
 		a.stranger = item.id
 	}
-}
-
-// following returns the mark after this harvest: the server's time at its
-// beginning, less the overlap (modified-range#8). If the server does not tell
-// the time, the newest stamp is used, because the client's clock may be wrong.
-func (r *run) following(doc *feedhistory.Document, header http.Header) Mark {
-	overlap := r.h.overlap()
-	if date, err := http.ParseTime(header.Get("Date")); err == nil {
-		return Mark{Since: date.UTC().Add(-overlap)}
-	}
-	var newest time.Time
-	for _, e := range doc.Entries {
-		if at := r.stamp.of(e); at.After(newest) {
-			newest = at
-		}
-	}
-	if newest.IsZero() {
-		return Mark{Since: r.from.Since}
-	}
-	return Mark{Since: newest.UTC().Add(-overlap)}
 }
 
 // older returns the earlier of two times, ignoring a zero time.

@@ -11,7 +11,9 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -65,6 +67,7 @@ func TestStampUnreadable(t *testing.T) {
 	h, err := feedhistory.Merge(sync.Documents())
 	require.NoError(t, err)
 	require.Len(t, h.Gaps, 1)
+	require.Equal(t, h.Gaps, sync.Gaps())
 	require.ErrorIs(t, h.Gaps[0], harvest.ErrStamp)
 	_, whole := sync.Mark()
 	require.False(t, whole)
@@ -138,7 +141,7 @@ func TestLostResponses(t *testing.T) {
 	continued := w.client().Harvest(t.Context(), next)
 	h, err = feedhistory.Merge(continued.Documents())
 	require.NoError(t, err)
-	assert.Equal(t, []string{"urn:0:0", "urn:1:0", "urn:2:0", "urn:3:0", "urn:4:0"}, ids(h)) // the first two within the overlaps
+	assert.Equal(t, []string{"urn:1:0", "urn:2:0", "urn:3:0", "urn:4:0"}, ids(h)) // the first of them again, to find what was cut
 	after, whole := continued.Mark()
 	assert.True(t, whole)
 	assert.Zero(t, after.Rest)
@@ -151,6 +154,96 @@ func TestLostResponses(t *testing.T) {
 	next, whole = sync.Mark()
 	assert.True(t, whole)
 	assert.Equal(t, time.Date(2026, 3, 1, 11, 59, 0, 0, time.UTC), next.Since)
+}
+
+// The next harvest never begins after the newest stamp of the first answer, whatever the clock
+// says that dates the answers; and what has come does not come again.
+//
+// Duties: modified-range#8.
+func TestMarks(t *testing.T) {
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		name  string
+		items map[string]time.Duration // their stamps, before noon
+		from  time.Duration            // the mark, before noon; zero for none
+		ahead time.Duration            // how far the dates of the answers are ahead
+		dead  bool                     // there are only deletions
+		dated bool
+		want  time.Duration // the next mark, before noon; zero for none
+	}{
+		{name: "in time", items: map[string]time.Duration{"a": 10 * time.Second, "b": 30 * time.Second}, dated: true, want: time.Minute},
+		{name: "ahead", items: map[string]time.Duration{"a": 10 * time.Second, "b": time.Hour}, ahead: 2 * time.Minute, dated: true, want: 10 * time.Second},
+		{name: "far ahead", items: map[string]time.Duration{"a": time.Hour}, ahead: 48 * time.Hour, dated: true, want: time.Hour},
+		{name: "behind", items: map[string]time.Duration{"a": time.Second}, ahead: -time.Hour, dated: true},
+		{name: "behind, with older items", items: map[string]time.Duration{"a": time.Second, "b": 2 * time.Hour}, ahead: -time.Hour, dated: true, want: 2 * time.Hour},
+		{name: "long ago", items: map[string]time.Duration{"a": time.Hour}, dated: true, want: time.Hour},
+		{name: "from the future", items: map[string]time.Duration{"a": -time.Hour, "b": time.Hour}, ahead: 2 * time.Minute, dated: true, want: time.Hour},
+		{name: "deletions", items: map[string]time.Duration{"a": 10 * time.Second, "b": time.Hour}, ahead: time.Hour, dead: true, dated: true, want: 10 * time.Second},
+		{name: "empty", ahead: 2 * time.Minute, dated: true},
+		{name: "nothing new", from: time.Hour, ahead: 2 * time.Minute, dated: true, want: time.Hour},
+		{name: "without a date", items: map[string]time.Duration{"a": time.Hour}, want: time.Hour + time.Minute},
+		{name: "nothing new, without a date", from: time.Hour, want: time.Hour},
+	} {
+		for name, upward := range map[string]bool{"newest first": false, "oldest first": true} {
+			t.Run(test.name+", "+name, func(t *testing.T) {
+				s := &store{now: noon.Add(test.ahead)}
+				for id, before := range test.items {
+					if s.put("urn:"+id, "text", noon.Add(-before)); test.dead {
+						s.remove("urn:"+id, noon.Add(-before))
+					}
+				}
+				mark := func(before time.Duration) time.Time {
+					if before == 0 {
+						return time.Time{}
+					}
+					return noon.Add(-before)
+				}
+				w := &wire{handler: &foreign{store: s, dialect: ModifiedRange, limit: 9, upward: upward, undated: !test.dated}}
+				c := w.client()
+				c.Dialect = ModifiedRange
+				first := c.Harvest(t.Context(), Mark{Since: mark(test.from)})
+				h, err := feedhistory.Merge(first.Documents())
+				require.NoError(t, err)
+				require.Empty(t, h.Gaps)
+				require.Len(t, slices.Concat(ids(h), deleted(h)), len(test.items))
+				next, whole := first.Mark()
+				require.True(t, whole)
+				require.Equal(t, mark(test.want), next.Since)
+
+				s.put("urn:late", "text", noon) // by the clock that is right
+				if _, is := test.items["a"]; is {
+					s.put("urn:a", "other text", s.items["urn:a"].at) // within the unit of its stamp
+				}
+				h, err = feedhistory.Merge(c.Harvest(t.Context(), next).Documents())
+				require.NoError(t, err)
+				for id := range s.items {
+					require.Equal(t, id == "urn:late" || id == "urn:a" && !s.items[id].at.Before(next.Since), slices.Contains(ids(h), id), id)
+				}
+			})
+		}
+	}
+}
+
+// A mark remembers no more than a thousand items; the others come again.
+func TestManySeen(t *testing.T) {
+	w := &wire{handler: groups(mostSeen + 5).handler(0)}
+	first := w.client().Harvest(t.Context(), Mark{})
+	h, err := feedhistory.Merge(first.Documents())
+	require.NoError(t, err)
+	require.Len(t, h.Entries, mostSeen+5)
+	next, _ := first.Mark()
+	require.Len(t, strings.Fields(next.Seen), mostSeen)
+	h, err = feedhistory.Merge(w.client().Harvest(t.Context(), next).Documents())
+	require.NoError(t, err)
+	require.Len(t, h.Entries, 5)
+}
+
+// deleted returns the IDs of a history's deletions.
+func deleted(h *feedhistory.History) (ids []string) {
+	for _, t := range h.Deleted {
+		ids = append(ids, t.Ref)
+	}
+	return ids
 }
 
 // The readable part of a document that breaks off is kept.
@@ -231,7 +324,7 @@ func TestCalvin(t *testing.T) {
 	assert.Equal(t, 4, sync.Requests())
 	next, whole := sync.Mark()
 	require.True(t, whole)
-	assert.Equal(t, at(t, "2004-10-31T19:28:00Z"), next.Since)
+	assert.Equal(t, at(t, "2004-10-30T08:00:00Z"), next.Since) // Planes, the newest item of the first answer
 
 	s.now = s.now.Add(24 * time.Hour)
 	sync = w.client().Harvest(t.Context(), next)
@@ -240,6 +333,46 @@ func TestCalvin(t *testing.T) {
 	require.Len(t, h.Entries, 1)
 	assert.Equal(t, "Go-carts, faster", h.Entries[0].Title().Body)
 	compare(t, "testdata/calvin.txt", w.log.String())
+}
+
+// The proposal's three exchanges, to the letter: our server answers each of the requests with the
+// items of the proposal's answer, and a status that is 200 only where it is there; and the
+// proposal's own algorithm makes these requests of it.
+//
+// Duties: modified-range#2, modified-range#3, modified-range#4.
+func TestSeedExchanges(t *testing.T) {
+	s := &store{now: at(t, "2004-10-31T19:29:00Z")}
+	for title, when := range map[string]string{
+		"Planes": "2004-10-30T08:00:00Z", "Trains": "2004-10-22T17:30:00Z", "Automobiles": "2004-10-15T23:45:00Z",
+		"Triremes": "2004-10-14T10:00:00Z", "Canoes": "2004-10-12T09:15:00Z", "Motorboats": "2004-10-10T13:00:00Z",
+		"Bicycles": "2004-10-01T12:00:00Z", "Tricycles": "2004-09-02T11:00:00Z", "Go-carts": "2004-08-20T11:00:00Z",
+	} {
+		s.put("/collections/categories/"+title, title, at(t, when))
+	}
+	text := string(feedtest.ReadFile(t, "testdata/seed-exchanges.txt"))
+	exchanges := regexp.MustCompile(`(?s)GET (\S+) HTTP/1.1\n  Modified-Range: (\S+)\n  HTTP/1.1 (\S+) (.*?)(?:\n\w+ request:|$)`).FindAllStringSubmatch(text, -1)
+	require.Len(t, exchanges, 3)
+	end := "2004-10-31T19:29:00Z" // of the range that the algorithm asks for next
+	for _, exchange := range exchanges {
+		require.Equal(t, "2004-09-01T16:15:00Z/"+end, exchange[2])
+		req := httptest.NewRequest(http.MethodGet, exchange[1], nil)
+		req.Header.Set("Modified-Range", exchange[2])
+		rec := httptest.NewRecorder()
+		s.handler(3).ServeHTTP(rec, req)
+		require.Equal(t, exchange[3] == "200", rec.Code == http.StatusOK)
+		require.Equal(t, 2, rec.Code/100)
+		doc, err := feedhistory.Parse(rec.Body, "")
+		require.NoError(t, err)
+		var want, got []string
+		for _, title := range regexp.MustCompile("<title>(.*?)</title>").FindAllStringSubmatch(exchange[4], -1) {
+			want = append(want, title[1])
+		}
+		for _, e := range doc.Entries {
+			got = append(got, e.Title().Body)
+			end = formatTime(e.Updated)
+		}
+		require.Equal(t, want, got)
+	}
 }
 
 // compare compares a transcript with a file.
@@ -632,8 +765,13 @@ func rangeOf(r *http.Request) string {
 // there was such a request.
 func (k *killed) run(until int) (ended bool) {
 	n, again := 0, 0
+	next := k.mark.Rest.Next // from there on, the harvest after the rest asks for the newest items again
 	k.wire.before = func(r *http.Request) {
 		q := rangeOf(r)
+		if asked, err := requestedRange(r); err == nil && !next.IsZero() && !asked.Start.Before(next) {
+			n++
+			return
+		}
 		if n++; n <= until && n > 1 && k.asked[q] > 0 {
 			again++
 		}
@@ -644,7 +782,7 @@ func (k *killed) run(until int) (ended bool) {
 	k.wire.lose = func() bool { return n >= until }
 	c := k.wire.client()
 	c.Dialect, c.Overlap = k.ask, -1
-	k.store.now = k.store.now.Add(time.Hour) // so no two processes ask the same for new items
+	k.store.now = k.store.now.Add(time.Hour)
 	h := c.Harvest(k.t.Context(), k.mark)
 	for doc, err := range h.Documents() {
 		if n >= until {

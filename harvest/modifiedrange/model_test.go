@@ -64,7 +64,7 @@ func newMachine(t *rapid.T) *machine {
 	m := &machine{
 		store: &store{items: map[string]version{}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)},
 		t:     t, copy: map[string]version{},
-		skew: time.Duration(rapid.Int64Range(-int64(30*time.Second), int64(30*time.Second)).Draw(t, "skew")),
+		skew: time.Duration(rapid.Int64Range(-int64(time.Hour), int64(time.Hour)).Draw(t, "skew")),
 		kind: rapid.SampledFrom([]string{
 			"ours", "ours", "kept", "cuts", "claims", "claims, cuts", "deaf", "closed", "closed, cuts", "closed, claims",
 		}).Draw(t, "server"),

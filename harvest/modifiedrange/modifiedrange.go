@@ -1,6 +1,6 @@
 // Package modifiedrange synchronises collections of entries by ranges of modification
-// times: a client asks a server for the changes since it last asked, and remembers only
-// one timestamp.
+// times: a client asks a server for the changes since it last asked, and remembers little
+// more than one timestamp.
 //
 // The protocol is the Modified-Range proposal of the Atom working group (2004). A
 // request names a range of times. The answer has all items of the collection last
@@ -8,12 +8,10 @@
 // client then asks for items older than the oldest it got, until an answer is complete.
 //
 //	h := modifiedrange.Harvester{URL: "https://example.org/collection"}
-//	harvest := h.Harvest(ctx, mark)
+//	harvest := h.Harvest(ctx, from) // the mark, zero at first
 //	history, err := feedhistory.Merge(harvest.Documents())
 //	…
-//	if next, whole := harvest.Mark(); whole {
-//		mark = next // to be stored together with the history
-//	}
+//	mark, whole := harvest.Mark() // to be stored together with the history
 //
 // A Handler is the other side: an http.Handler with a query function.
 //

@@ -240,8 +240,8 @@ func (r *run) confirm(a *answer, whole bool) Range {
 		c.cut = c.cut || a.within(a.span, r.top) > c.known
 	} else {
 		r.top = r.newest // later items may have come meanwhile
-		if began := r.Harvest.next.Since.Add(r.h.overlap()); began.After(r.top) {
-			r.top = began
+		if r.mark.began.After(r.top) {
+			r.top = r.mark.began
 		}
 		c.active = true
 	}
@@ -325,6 +325,8 @@ type stage struct {
 	Top     time.Time `json:"top,omitzero"`  // the newest item of the answer to confirm
 	Cut     bool      `json:"cut,omitempty"` // the server is known to cut
 
+	Began time.Time `json:"began,omitzero"` // the server's time at the first answer
+
 	Lossy bool      `json:"lossy,omitempty"` // something may be lost
 	Lost  time.Time `json:"lost,omitzero"`   // the stamp of the lost items, if it is known
 	From  time.Time `json:"from,omitzero"`   // the start of the range being asked for, if not the Mark's Since
@@ -341,16 +343,17 @@ func (r *run) isSettled(a *answer) bool {
 // the whole range must be asked for again in the end.
 func (r *run) save() {
 	lossy, wasCut := r.lossy || len(r.lost) > 0, r.from.Rest != Rest{}
-	at := Mark{Since: r.from.Since, Rest: Rest{
-		End: r.span.End, Next: r.Harvest.next.Since, Dialect: r.dialects[0], Closed: r.closed, Stage: r.stage(),
+	next := r.mark.since(r.h.overlap())
+	at := Mark{Since: r.from.Since, Seen: r.mark.seenSince(next, mostSeenWithRest), Rest: Rest{
+		End: r.span.End, Next: next, Dialect: r.dialects[0], Closed: r.closed, Stage: r.stage(),
 	}}
 	switch {
 	case r.span.isEmpty() && !wasCut:
 		return
 	case r.span.isEmpty() && !lossy:
-		at = Mark{Since: r.Harvest.next.Since}
+		at = Mark{Since: next, Seen: at.Seen}
 	case r.span.isEmpty(): // the items modified since are still to be asked for
-		at.Rest.End, at.Rest.Next, at.Rest.Stage.From = time.Time{}, time.Time{}, r.Harvest.next.Since
+		at.Rest.End, at.Rest.Next, at.Rest.Stage.From = time.Time{}, time.Time{}, next
 	case lossy && !r.from.Since.Equal(r.Harvest.from.Since):
 		at.Rest.Stage.From = r.from.Since
 	}
@@ -362,7 +365,7 @@ func (r *run) save() {
 
 // stage returns the stage before the next question.
 func (r *run) stage() stage {
-	s := stage{Most: r.most, Unit: r.unit, Partial: r.distrust, Tie: r.tie}
+	s := stage{Most: r.most, Unit: r.unit, Partial: r.distrust, Tie: r.tie, Began: r.mark.began}
 	if c := r.confirming; c.active {
 		s.Confirm, s.Top, s.Cut = c.text(r.span), r.top.UTC(), c.cut
 	}
@@ -381,7 +384,13 @@ func (r *run) resume(rest Rest) {
 		r.from.Since, r.span.Start = s.From, s.From
 	}
 	r.span.End, r.supported, r.closed = rest.End, true, rest.Closed
-	r.Harvest.next = Mark{Since: rest.Next}
+	if !rest.Next.IsZero() {
+		r.mark = newNextMark(rest.Next)
+		r.mark.begun, r.mark.began, r.mark.least = true, s.Began, rest.Next
+		for digest := range strings.FieldsSeq(r.from.Seen) {
+			r.mark.remember(digest, rest.Next)
+		}
+	}
 	r.most, r.unit, r.distrust, r.tie = s.Most, s.Unit, s.Partial, s.Tie
 	if !r.tie.IsZero() && !r.distrust {
 		r.span.Start = r.tie

@@ -3,6 +3,7 @@ package protocols
 import (
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/show"
@@ -23,6 +24,7 @@ type recordHarvest struct {
 	*run
 	*atompmh.Harvest
 	harvester *atompmh.Harvester
+	from      atompmh.Mark
 	counts    map[atompmh.ChangeKind]int // how many changes there are of each kind
 
 	queue   atompmh.Queue // records still to be fetched
@@ -36,7 +38,7 @@ func (r *run) records() (collection, error) {
 		return nil, err
 	}
 	harvester := r.recordHarvester(r.World)
-	h := &recordHarvest{run: r, harvester: harvester, Harvest: harvester.Harvest(r.Ctx, from.Mark), counts: map[atompmh.ChangeKind]int{}, queue: from.Queue}
+	h := &recordHarvest{run: r, harvester: harvester, Harvest: harvester.Harvest(r.Ctx, from.Mark), from: from.Mark, counts: map[atompmh.ChangeKind]int{}, queue: from.Queue}
 	if r.Fetch && h.queue == nil {
 		h.queue = atompmh.Queue{}
 	}
@@ -61,13 +63,18 @@ func (c *Source) recordHarvester(w *command.World) *atompmh.Harvester {
 
 // changes prints the changes, each after the record's earlier states. With --fetch, they have
 // the records themselves, and then come the records that earlier harvests could not fetch; an
-// interrupt leaves the other records in the queue.
+// interrupt leaves the other records in the queue. The state does not remember all records of a
+// feed: if it turns complete, a last line says that there are no others.
 func (h *recordHarvest) changes() error {
 	all := h.Changes()
 	if h.Fetch {
 		all = h.harvester.Fetch(h.Ctx, all, h.queue)
 	}
-	return each(h.run, all, h.change)
+	err := each(h.run, all, h.change)
+	if err == nil && !h.from.IsZero() && h.All() && !h.inOne() {
+		err = h.line(onlyLine{allKind})
+	}
+	return err
 }
 
 // change prints a change.
@@ -88,18 +95,18 @@ func (h *recordHarvest) change(c atompmh.Change) (err error) {
 
 func (h *recordHarvest) state() (any, bool) {
 	next, whole := h.Mark()
-	if !whole && !h.Fetch {
+	if !whole && !h.Fetch && reflect.DeepEqual(next, h.from) {
 		return nil, false
 	}
 	return &pmhState{h.key(), next, h.queue}, whole
 }
 
 func (h *recordHarvest) object() (object, string) {
-	return object{Documents: new(h.Documents()), All: new(h.All()), Changes: []Change{}, Pending: len(h.queue)}, "changes"
+	return object{Documents: new(h.DocumentsRead()), All: new(h.All()), Changes: []Change{}, Pending: len(h.queue)}, "changes"
 }
 
 func (h *recordHarvest) report() []string {
-	what := fmt.Sprintf("%s (%s)", terminal.Count(h.counts[atompmh.Record], "record", "records"), terminal.Count(h.Documents(), "document", "documents"))
+	what := fmt.Sprintf("%s (%s)", terminal.Count(h.counts[atompmh.Record], "record", "records"), terminal.Count(h.DocumentsRead(), "document", "documents"))
 	counts := terminal.Counts(what, terminal.Part{N: h.counts[atompmh.Deleted], Says: "deleted"},
 		terminal.Part{N: h.counts[atompmh.Other], Says: "of no known kind"}, terminal.Part{N: h.brought, Says: "fetched"})
 	if n := len(h.queue); n > 0 {
@@ -114,8 +121,17 @@ func (h *recordHarvest) report() []string {
 	return []string{counts, "This is everything that changed since the last harvest."}
 }
 
-// historicalKind is the Kind of a line about an earlier state of a record.
-const historicalKind = "historical"
+// These are the kinds of lines besides those of changes: an earlier state of a record; and the
+// line after all records of a harvest that a consumer is to have no others of.
+const (
+	historicalKind = "historical"
+	allKind        = "all"
+)
+
+// An onlyLine has nothing but a kind.
+type onlyLine struct {
+	Kind string `json:"kind"`
+}
 
 // A Change is a line about a record.
 type Change struct {

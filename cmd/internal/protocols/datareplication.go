@@ -1,8 +1,11 @@
 package protocols
 
 import (
+	"errors"
+	"slices"
 	"unicode/utf8"
 
+	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
@@ -56,21 +59,27 @@ func (h *entityHarvest) changes() error {
 }
 
 func (h *entityHarvest) state() (any, bool) {
-	return replicationState{h.key(), h.Mark()}, len(h.gaps) == 0
+	next, whole := h.Mark()
+	return replicationState{h.key(), next}, whole
 }
 
 func (h *entityHarvest) object() (object, string) {
-	return object{Requests: new(h.Requests()), Cursor: new(h.Mark()), Entities: []Entity{}}, "entities"
+	next, _ := h.Mark()
+	return object{Requests: new(h.Requests()), Cursor: new(next), Entities: []Entity{}}, "entities"
 }
 
 func (h *entityHarvest) report() []string {
 	counts := terminal.Count(h.entities, "entity", "entities") + " (" + terminal.Count(h.Requests(), "request", "requests") + ")"
 	next := ""
-	if mark := h.Mark(); !mark.IsZero() {
+	mark, whole := h.Mark()
+	if !mark.IsZero() {
 		next = "The next harvest begins after " + mark.String() + "."
 	}
-	if len(h.gaps) > 0 {
+	switch {
+	case !whole && slices.ContainsFunc(h.gaps, func(g *feedhistory.Gap) bool { return !errors.Is(g, harvest.ErrReach) || h.entities == 0 }):
 		return []string{counts, next, "The harvest ended early:"}
+	case !whole:
+		return []string{counts, next, "Something may be missing:"}
 	}
 	return []string{counts, "This is everything until now.", next}
 }

@@ -143,5 +143,5 @@ func (h *rangeHarvest) report() []string {
 	if next.Since.IsZero() {
 		return []string{counts, said}
 	}
-	return []string{counts, said, "The next harvest begins at " + show.Time(next.Since) + ", by the server's clock."}
+	return []string{counts, said, "The next harvest begins at " + show.Time(next.Since) + "."}
 }

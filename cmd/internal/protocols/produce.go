@@ -68,7 +68,7 @@ func (c *Production) producePMH(w *command.World, log *slog.Logger) (handler htt
 	p := &atompmh.Producer{
 		Output: publish.Dir{Path: c.Out}, Base: c.Base, ByAbsence: c.Deletions == "absence", Settle: c.Settle, Historical: c.Historical, Split: compose.Split{Size: c.Size},
 		Pool: func(_ context.Context, since time.Time) iter.Seq2[atompmh.Item, error] {
-			return c.linesSince(w.Stdin, since)
+			return c.linesSince(w, since)
 		},
 	}
 	if c.Title != "" {
@@ -87,16 +87,19 @@ func (c *Production) producePMH(w *command.World, log *slog.Logger) (handler htt
 }
 
 // linesSince yields the records described by lines, those changed since a time.
-func (c *Production) linesSince(in io.Reader, since time.Time) iter.Seq2[atompmh.Item, error] {
+func (c *Production) linesSince(w *command.World, since time.Time) iter.Seq2[atompmh.Item, error] {
 	return func(yield func(atompmh.Item, error) bool) {
-		n := 0
-		for line, err := range show.Lines[Change](in) {
-			if err == nil && line.Kind == historicalKind {
+		n, repeats := 0, repetitions{World: w}
+		for line, err := range show.Lines[Change](w.Stdin) {
+			if err == nil && (line.Kind == historicalKind || line.Kind == allKind) {
 				continue
 			}
 			var item atompmh.Item
 			if err == nil {
 				item, err = itemOf(line)
+			}
+			if err == nil {
+				repeats.tell(item)
 			}
 			if n++; err == nil && item.Modified.Before(since) {
 				continue
@@ -107,6 +110,22 @@ func (c *Production) linesSince(in io.Reader, since time.Time) iter.Seq2[atompmh
 		}
 		if n == 0 && c.Deletions == "absence" {
 			yield(atompmh.Item{}, errors.New("the input has no record: publishing none would delete all"))
+		}
+	}
+}
+
+// repetitions tells once that records have representations of one type.
+type repetitions struct {
+	*command.World
+	told bool
+}
+
+// tell says it of a record.
+func (r *repetitions) tell(item atompmh.Item) {
+	for i, of := range item.Representations {
+		if !r.told && slices.ContainsFunc(item.Representations[:i], func(s atompmh.Representation) bool { return s.Type == of.Type }) {
+			r.told = true
+			r.Tell(fmt.Sprintf("the record %q has several representations of the type %q: Atom allows one alternate of a type, so the others are published as related, where consumers do not find them", item.ID, of.Type))
 		}
 	}
 }
@@ -376,7 +395,7 @@ func (p *Pooled) Close() error { return p.store.Close() }
 func (p *Pooled) Load(w *command.World) error {
 	var err error
 	if p.Protocol == AtomPMH {
-		err = load(w, p, recordLine)
+		err = load(w, p, recordLines(w))
 	} else {
 		err = load(w, p, rangeLine)
 	}
@@ -423,17 +442,24 @@ func newItem(id string, at time.Time, deleted bool, e *feedhistory.Entry) *mirro
 	return r
 }
 
-// recordLine returns the metadata record of a line.
-func recordLine(line Change) (*mirror.Record, error) {
-	it, err := itemOf(line)
-	if err != nil {
-		return nil, err
+// recordLines returns a function that returns the metadata record of a line.
+func recordLines(w *command.World) func(line Change) (*mirror.Record, error) {
+	repeats := repetitions{World: w}
+	return func(line Change) (*mirror.Record, error) {
+		if line.Kind == allKind {
+			return nil, nil
+		}
+		it, err := itemOf(line)
+		if err != nil {
+			return nil, err
+		}
+		e, err := it.Entry()
+		if err != nil {
+			return nil, err
+		}
+		repeats.tell(it)
+		return newItem(it.ID, it.Modified.UTC(), it.Deleted, e), nil
 	}
-	e, err := it.Entry()
-	if err != nil {
-		return nil, err
-	}
-	return newItem(it.ID, it.Modified.UTC(), it.Deleted, e), nil
 }
 
 // A rangeEntry is a line as publish.Lines reads it, except that an ID may occur again: the pool
