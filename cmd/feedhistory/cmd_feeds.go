@@ -428,22 +428,6 @@ func (c *moveCommand) Run(w *command.World) (err error) {
 	if err := store.Move(w.Ctx, f, to); err != nil {
 		return c.Failure(err)
 	}
-	keys, err := c.Keyring()
-	if err == nil {
-		err = keys.Move(from, to)
-	}
-	if err != nil {
-		return err
-	}
-	for other, err := range store.Feeds(w.Ctx, mirror.FeedQuery{}) {
-		if err == nil && other.Alias == from {
-			other.Alias = to
-			err = store.Commit(w.Ctx, &mirror.Commit{Feed: other})
-		}
-		if err != nil {
-			return c.Failure(err)
-		}
-	}
 	if _, err := c.removeRepublished(c.Location, from); err != nil { // republished documents are named after the old address
 		return err
 	}

@@ -263,7 +263,26 @@ func (d *Location) Locate() error {
 	if terminal.IsURL(d.DB) && !d.IsPostgres() {
 		return terminal.UsageError("--db: a file, or a postgres:// URL")
 	}
+	if !d.IsPostgres() {
+		d.DB = linked(d.DB)
+	}
 	return nil
+}
+
+// linked returns the file a symbolic link leads to, which may not exist yet; the name itself if
+// it is no link. The log and the logins of a database are beside the file.
+func linked(name string) string {
+	if info, err := os.Lstat(name); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return name
+	}
+	if file, err := filepath.EvalSymlinks(name); err == nil {
+		return file
+	}
+	to, err := os.Readlink(name)
+	if err != nil || filepath.IsAbs(to) {
+		return cmp.Or(to, name)
+	}
+	return filepath.Join(filepath.Dir(name), to)
 }
 
 // Connect opens the database for reading and writing. It reads a file first, so as not
@@ -286,7 +305,8 @@ func (d *Location) Connect(ctx context.Context) (*Store, error) {
 	}
 	store.Keys = keys
 	// Earlier versions recorded downloads.
-	if _, err := store.DB.ExecContext(ctx, "DROP TABLE IF EXISTS feedhistory_downloads"); err != nil {
+	_, err = store.DB.ExecContext(ctx, "DROP TABLE IF EXISTS feedhistory_downloads")
+	if err = cmp.Or(err, store.resume(ctx)); err != nil {
 		return nil, errors.Join(d.Failure(err), store.Close())
 	}
 	return store, nil
@@ -498,22 +518,6 @@ func (s *Store) Commit(ctx context.Context, c *mirror.Commit) error {
 		c.Feed.Private = c.Feed.Private || private[c.Feed.URL] != nil
 	}
 	return s.Store.Commit(ctx, c)
-}
-
-// Remove implements mirror.Store. It also removes the feed's credentials, and the record
-// of its entries that were printed.
-func (s *Store) Remove(ctx context.Context, url string) error {
-	err := s.Store.Remove(ctx, url)
-	if err == nil && s.Keys != nil {
-		err = s.Keys.Replace(url, "")
-	}
-	if err == nil {
-		_, err = s.DB.ExecContext(ctx, printedSchema)
-	}
-	if err == nil {
-		_, err = s.DB.ExecContext(ctx, "DELETE FROM feedhistory_printed WHERE feed = $1", url)
-	}
-	return err
 }
 
 // Close closes the database. It returns an error if another process wrote to a file
