@@ -81,6 +81,10 @@ func Subscriptions(w *command.World, file string) ([]readers.Outline, error) {
 	}
 	defer in.Close()
 	feeds, err := readers.ReadOPML(in)
+	if folders, ok := errors.AsType[*readers.FoldersError](err); ok {
+		w.Say(file + ": " + folders.Error())
+		err = nil
+	}
 	if err == nil && len(feeds) == 0 {
 		err = errors.New("there is no feed in it")
 	}
