@@ -12,6 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
@@ -329,7 +330,7 @@ func (s *readableEntries) isDamaged(r *mirror.Record) bool {
 
 // note records a damaged entry.
 func (s *readableEntries) note(r *mirror.Record, err error) {
-	name := r.Feed + ": the entry " + r.ID
+	name := show.Address(r.Feed) + ": the entry " + r.ID
 	if s.damaged == nil {
 		s.damaged = map[string]error{}
 	}

@@ -119,7 +119,7 @@ func (c *entriesCommand) add(ctx context.Context, p *terminal.Page, r *mirror.Re
 	case !c.Long:
 		feed, mark := "", ""
 		if several {
-			feed = r.Feed
+			feed = show.Address(r.Feed)
 		}
 		if r.State != mirror.Live {
 			mark = "(deleted) "
@@ -129,7 +129,7 @@ func (c *entriesCommand) add(ctx context.Context, p *terminal.Page, r *mirror.Re
 	}
 	show.PrintEntry(p, e)
 	if several {
-		p.Para("      ", "      ", "of "+r.Feed)
+		p.Para("      ", "      ", "of "+show.Address(r.Feed))
 	}
 	if d := show.DeletionOf(r); d.Deleted {
 		p.Para("      ", "      ", strings.TrimSpace("deleted "+terminal.Time(d.When)))
@@ -190,7 +190,7 @@ func (c *entryCommand) find(ctx context.Context, store mirror.Store) (found *mir
 			return nil, err
 		}
 		if r != nil {
-			found, with = r, append(with, feed)
+			found, with = r, append(with, show.Address(feed))
 		}
 	}
 	switch len(with) {
@@ -317,7 +317,7 @@ func (c *newCommand) output(w *command.World, out io.Writer, private func(feed s
 			line.Private = private(r.Feed)
 			return terminal.WriteJSON(out, line)
 		}
-		p.Line(show.Row(p, e, r, f.URL, ""))
+		p.Line(show.Row(p, e, r, show.Address(f.URL), ""))
 		return p.Err
 	}, nil
 }
@@ -480,7 +480,7 @@ func (c *eraseCommand) eraseMirrored(w *command.World, p *terminal.Page, store *
 	}
 	p.Para("", "  ", fmt.Sprintf("erased from %s: %s", c.Location.Place(), terminal.Count(erased, "entry", "entries")))
 	for _, feed := range removed {
-		p.Para("  - ", "    ", "the documents that the history server republished of "+terminal.WithoutUser(feed)+" are removed; remove them from caches, too")
+		p.Para("  - ", "    ", "the documents that the history server republished of "+show.Address(feed)+" are removed; remove them from caches, too")
 	}
 	return nil
 }
@@ -511,7 +511,7 @@ func (c *eraseCommand) find(w *command.World, store mirror.Store, plan *terminal
 			}
 		}
 		plan.Line(show.Line(plan, e, at, id))
-		plan.Para("  ", "  ", "in "+terminal.WithoutUser(feed))
+		plan.Para("  ", "  ", "in "+show.Address(feed))
 	}
 	return of, missing, nil
 }
@@ -562,14 +562,14 @@ func (c *eraseCommand) feedOf(w *command.World, store mirror.Store, id string) (
 	if err != nil {
 		return "", err
 	}
-	var found []string
+	var found, shown []string
 	for _, url := range feeds {
 		records, err := store.Records(w.Ctx, url, []string{id})
 		if err != nil {
 			return "", err
 		}
 		if records[id] != nil {
-			found = append(found, url)
+			found, shown = append(found, url), append(shown, show.Address(url))
 		}
 	}
 	switch len(found) {
@@ -578,7 +578,7 @@ func (c *eraseCommand) feedOf(w *command.World, store mirror.Store, id string) (
 	case 1:
 		return found[0], nil
 	}
-	return "", terminal.UsageError("several feeds have an entry with the id " + id + ": choose one with --feed: " + strings.Join(found, " "))
+	return "", terminal.UsageError("several feeds have an entry with the id " + id + ": choose one with --feed: " + strings.Join(shown, " "))
 }
 
 // published erases the entries from the published feeds, and adds their ids to erased.

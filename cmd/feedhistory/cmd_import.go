@@ -382,7 +382,7 @@ func (m *sourceImport) report(failed error) error {
 			}
 			continue
 		}
-		out.Para("", "  ", terminal.WithoutUser(t.Feed)+": "+countsOf(t.Counts, m.DryRun))
+		out.Para("", "  ", show.Address(t.Feed)+": "+countsOf(t.Counts, m.DryRun))
 	}
 	switch {
 	case len(m.importer.Feeds) > 0:
