@@ -114,9 +114,12 @@ func (s *Store) removed(ctx context.Context, feed string) error {
 			return err
 		}
 	}
-	_, err := s.DB.ExecContext(ctx, printedSchema)
+	err := createPrinted(ctx, s.DB)
 	if err == nil {
 		_, err = s.DB.ExecContext(ctx, "DELETE FROM feedhistory_printed WHERE feed = $1", feed)
+	}
+	if err == nil {
+		_, err = s.DB.ExecContext(ctx, "DELETE FROM feedhistory_delivered WHERE feed = $1", feed)
 	}
 	return err
 }
@@ -128,7 +131,7 @@ func (s *Store) moved(ctx context.Context, from, to string) error {
 			return err
 		}
 	}
-	_, err := s.DB.ExecContext(ctx, printedSchema)
+	err := createPrinted(ctx, s.DB)
 	if err == nil { // a feed that was once there
 		_, err = s.DB.ExecContext(ctx, `DELETE FROM feedhistory_printed WHERE feed = $1
 			AND name IN (SELECT name FROM feedhistory_printed WHERE feed = $2)`, to, from)

@@ -853,11 +853,22 @@ type Printed struct {
 	Name string
 }
 
-const printedSchema = `CREATE TABLE IF NOT EXISTS feedhistory_printed (name TEXT NOT NULL, feed TEXT NOT NULL, commits BIGINT NOT NULL, PRIMARY KEY (name, feed))`
+const (
+	printedSchema   = `CREATE TABLE IF NOT EXISTS feedhistory_printed (name TEXT NOT NULL, feed TEXT NOT NULL, commits BIGINT NOT NULL, PRIMARY KEY (name, feed))`
+	deliveredSchema = `CREATE TABLE IF NOT EXISTS feedhistory_delivered (name TEXT NOT NULL, feed TEXT NOT NULL, mail TEXT NOT NULL, PRIMARY KEY (name, mail))`
+)
+
+func createPrinted(ctx context.Context, db *sql.DB) error {
+	_, err := db.ExecContext(ctx, printedSchema)
+	if err == nil {
+		_, err = db.ExecContext(ctx, deliveredSchema)
+	}
+	return err
+}
 
 // Read returns the last commit of each feed.
 func (p *Printed) Read(ctx context.Context) (map[string]int64, error) {
-	if _, err := p.DB.ExecContext(ctx, printedSchema); err != nil {
+	if err := createPrinted(ctx, p.DB); err != nil {
 		return nil, err
 	}
 	rows, err := p.DB.QueryContext(ctx, "SELECT feed, commits FROM feedhistory_printed WHERE name = $1", p.Name)
@@ -877,6 +888,31 @@ func (p *Printed) Read(ctx context.Context) (map[string]int64, error) {
 	return last, rows.Err()
 }
 
+// Delivered returns the mails of runs that have not come to their end, by their file names. Read
+// comes first.
+func (p *Printed) Delivered(ctx context.Context) (mails map[string]bool, err error) {
+	rows, err := p.DB.QueryContext(ctx, "SELECT mail FROM feedhistory_delivered WHERE name = $1", p.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	mails = map[string]bool{}
+	for rows.Next() {
+		var mail string
+		if err := rows.Scan(&mail); err != nil {
+			return nil, err
+		}
+		mails[mail] = true
+	}
+	return mails, rows.Err()
+}
+
+// Deliver records a mail of a feed as delivered, until Write.
+func (p *Printed) Deliver(ctx context.Context, feed, mail string) error {
+	_, err := p.DB.ExecContext(ctx, "INSERT INTO feedhistory_delivered (name, feed, mail) VALUES ($1, $2, $3) ON CONFLICT (name, mail) DO NOTHING", p.Name, feed, mail)
+	return err
+}
+
 // Write records the feeds' entries up to now as printed.
 func (p *Printed) Write(ctx context.Context, feeds []*mirror.Feed) error {
 	tx, err := p.DB.BeginTx(ctx, nil)
@@ -887,6 +923,9 @@ func (p *Printed) Write(ctx context.Context, feeds []*mirror.Feed) error {
 		if err == nil {
 			_, err = tx.ExecContext(ctx, `INSERT INTO feedhistory_printed (name, feed, commits) VALUES ($1, $2, $3)
 				ON CONFLICT (name, feed) DO UPDATE SET commits = excluded.commits`, p.Name, f.URL, f.Commits)
+		}
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "DELETE FROM feedhistory_delivered WHERE name = $1 AND feed = $2", p.Name, f.URL)
 		}
 	}
 	if err != nil {

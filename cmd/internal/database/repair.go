@@ -73,7 +73,7 @@ func own(ctx context.Context, file string) (*sql.DB, error) {
 
 // copyPrinted copies the records of the entries printed, as far as they can be read.
 func copyPrinted(ctx context.Context, from *sql.DB, to *Store) error {
-	if _, err := to.DB.ExecContext(ctx, printedSchema); err != nil {
+	if err := createPrinted(ctx, to.DB); err != nil {
 		return err
 	}
 	rows, err := from.QueryContext(ctx, "SELECT name, feed, commits FROM feedhistory_printed")
