@@ -679,7 +679,7 @@ func (r *checkRun) source(arg string) error {
 		return nil
 	case r.Chain:
 		files := &fileTransport{File: arg, URL: r.base(arg)}
-		client := &feedhistory.Client{Transport: files}
+		client := &feedhistory.Client{AllowPrivate: true, Transport: files}
 		return r.chain(files.URL, client, files.Name)
 	}
 	doc, err := r.read(arg)
