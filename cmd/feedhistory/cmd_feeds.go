@@ -237,7 +237,7 @@ func (c *syncCommand) nothing(w *command.World, store mirror.Store) error {
 		w.Tell("no feed is due; the next is " + show.Address(f.URL) + " " + terminal.Until(f.Next, now) + "; " + hint)
 		return nil
 	}
-	return terminal.UsageError("there is no feed to poll in " + c.Place() + ": give an address, or --opml FILE")
+	return errors.New("there is no feed to poll in " + c.Place() + ": give an address, or --opml FILE")
 }
 
 // A listCommand is the verb list.
