@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -58,6 +59,26 @@ func TestNilClient(t *testing.T) {
 		c.CloseIdle()
 		_, err := c.Clone().Get(t.Context(), "ftp://example.org/")
 		require.Error(t, err)
+	}
+}
+
+// What a server sends in its headers, such as a cookie, is in no JSON of a document or a history.
+func TestHeadersNotInJSON(t *testing.T) {
+	s := &feedtest.MemorySites{Replies: map[string]feedtest.Reply{
+		feedURL:                    {Body: feed("urn:2", `<link rel="prev-archive" href="http://a.example/archive"/>`), Header: []string{"Set-Cookie: session=s3cret"}},
+		"http://a.example/archive": {Status: http.StatusForbidden, Header: []string{"Set-Cookie: session=s3cret"}},
+	}}
+	client := clientOf(s)
+	doc, err := client.Get(t.Context(), feedURL)
+	require.NoError(t, err)
+	require.Equal(t, "session=s3cret", doc.Header.Get("Set-Cookie"))
+	h, err := client.Fetch(t.Context(), feedURL)
+	require.NoError(t, err)
+	require.Len(t, h.Gaps, 1)
+	for _, value := range []any{doc, h, doc.Entries[0], h.Gaps[0], h.Gaps[0].Err} {
+		text, err := json.Marshal(value)
+		require.NoError(t, err)
+		require.NotContains(t, string(text), "s3cret", "%T", value)
 	}
 }
 
