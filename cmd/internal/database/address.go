@@ -31,6 +31,9 @@ func (s *Store) Move(ctx context.Context, f *mirror.Feed, to string) error {
 // change notes a feed's change of address, makes it, and completes it. The target is "" for a
 // removal.
 func (s *Store) change(ctx context.Context, feed, target string, do func() error) error {
+	if s.Keys == nil { // the store is only read, which the change's error says
+		return do()
+	}
 	_, err := s.DB.ExecContext(ctx, changesSchema)
 	if err == nil {
 		_, err = s.DB.ExecContext(ctx, `INSERT INTO feedhistory_changes (feed, target) VALUES ($1, $2)
@@ -109,12 +112,10 @@ func (s *Store) lacks(ctx context.Context, feed string) (bool, error) {
 
 // removed removes the traces of a feed outside of the mirror.
 func (s *Store) removed(ctx context.Context, feed string) error {
-	if s.Keys != nil {
-		if err := s.Keys.Replace(feed, ""); err != nil {
-			return err
-		}
+	err := s.Keys.Replace(feed, "")
+	if err == nil {
+		err = createPrinted(ctx, s.DB)
 	}
-	err := createPrinted(ctx, s.DB)
 	if err == nil {
 		_, err = s.DB.ExecContext(ctx, "DELETE FROM feedhistory_printed WHERE feed = $1", feed)
 	}
@@ -126,12 +127,10 @@ func (s *Store) removed(ctx context.Context, feed string) error {
 
 // moved gives the traces of a feed its new address.
 func (s *Store) moved(ctx context.Context, from, to string) error {
-	if s.Keys != nil {
-		if err := s.Keys.Move(from, to); err != nil {
-			return err
-		}
+	err := s.Keys.Move(from, to)
+	if err == nil {
+		err = createPrinted(ctx, s.DB)
 	}
-	err := createPrinted(ctx, s.DB)
 	if err == nil { // a feed that was once there
 		_, err = s.DB.ExecContext(ctx, `DELETE FROM feedhistory_printed WHERE feed = $1
 			AND name IN (SELECT name FROM feedhistory_printed WHERE feed = $2)`, to, from)
