@@ -72,7 +72,7 @@ func (c *namedChain) RoundTrip(r *http.Request) (*http.Response, error) {
 func (c *namedChain) walk(t *testing.T, client *feedhistory.Client) (took time.Duration, wasted, documents int) {
 	t.Helper()
 	c.asked = make(chan string, 10_000)
-	client.Transport, client.Tries = c, 1
+	client.AllowPrivate, client.Transport, client.Tries = true, c, 1
 	started := time.Now()
 	for doc, err := range client.Walk(t.Context(), "http://example.org"+c.paths[0], nil) {
 		require.NoError(t, err)
@@ -204,7 +204,7 @@ func TestGuessingOfMovingPages(t *testing.T) {
 			b := &growingBlog{random: random, size: 1 + random.IntN(5), most: random.IntN(6), last: random.IntN(3) == 0}
 			b.posts = b.size * (3 + random.IntN(20))
 			posts := b.posts
-			h, err := (&feedhistory.Client{Transport: b, Tries: 1}).Fetch(t.Context(), "http://example.org/feed")
+			h, err := (&feedhistory.Client{AllowPrivate: true, Transport: b, Tries: 1}).Fetch(t.Context(), "http://example.org/feed")
 			require.NoError(t, err)
 			require.Empty(t, h.Gaps)
 			there := ids(h.Entries)
@@ -229,7 +229,7 @@ func TestGuessingIsPatient(t *testing.T) {
 
 		c = chainOf(20, func(i int) string { return fmt.Sprintf("/%04d", 40-i) })
 		c.asked = make(chan string, 100)
-		client := &feedhistory.Client{Transport: c, Budget: feedhistory.Budget{Documents: 10}}
+		client := &feedhistory.Client{AllowPrivate: true, Transport: c, Budget: feedhistory.Budget{Documents: 10}}
 		_, err := client.Fetch(t.Context(), "http://example.org/feed")
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(c.asked), 14)
@@ -279,7 +279,7 @@ func TestGuessingChangesNothingAnywhere(t *testing.T) {
 		var results []string
 		for _, without := range []bool{true, false} {
 			c.asked = make(chan string, 1000)
-			client := &feedhistory.Client{Transport: c, Tries: 1, NoGuess: without}
+			client := &feedhistory.Client{AllowPrivate: true, Transport: c, Tries: 1, NoGuess: without}
 			var b strings.Builder
 			for doc, err := range client.Walk(t.Context(), "http://example.org/feed", nil) {
 				if fmt.Fprintln(&b, err); doc != nil {
@@ -528,7 +528,7 @@ func TestAheadMisled(t *testing.T) {
 	for _, perHost := range []int{1, 2, 4, 8} {
 		synctest.Test(t, func(t *testing.T) {
 			l := &feedtest.Line{Serve: c.server(), Seed: 7}
-			client := &feedhistory.Client{Transport: l, NoGuess: true, PerHost: perHost}
+			client := &feedhistory.Client{AllowPrivate: true, Transport: l, NoGuess: true, PerHost: perHost}
 			started := time.Now()
 			require.Equal(t, want, documentsOf(client.Walk(t.Context(), c.start, nil)))
 			require.Less(t, time.Since(started), 5*time.Second, "it waited for what was not wanted")
@@ -587,7 +587,7 @@ func TestAheadLeftBeforeAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := c.server()
 		l := &feedtest.Line{Serve: answer}
-		client := &feedhistory.Client{NoGuess: true, Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
+		client := &feedhistory.Client{NoGuess: true, AllowPrivate: true, Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path != "/0" {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
@@ -611,7 +611,7 @@ func TestAheadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := linear(8)
 		l := &feedtest.Line{Serve: c.server(), Seed: 1}
-		client := &feedhistory.Client{NoGuess: true, Transport: l}
+		client := &feedhistory.Client{NoGuess: true, AllowPrivate: true, Transport: l}
 		walk := client.Walk(t.Context(), c.start, nil)
 		synctest.Wait()
 		require.Zero(t, len(l.Requests()))
@@ -654,7 +654,7 @@ func TestAheadOverlaps(t *testing.T) {
 	took := func(perHost int) (d time.Duration) {
 		synctest.Test(t, func(t *testing.T) {
 			c := linear(count)
-			client := &feedhistory.Client{NoGuess: true, PerHost: perHost, Transport: feedtest.RoundTrip(
+			client := &feedhistory.Client{NoGuess: true, PerHost: perHost, AllowPrivate: true, Transport: feedtest.RoundTrip(
 				func(r *http.Request) (*http.Response, error) {
 					body := c.replies[r.URL.String()].Body
 					time.Sleep(first)
@@ -698,7 +698,7 @@ func (d *drip) Read(b []byte) (int, error) {
 // A transport that ends its goroutine, as a handler does that fails a test, ends the walk with
 // an error.
 func TestTransportEnds(t *testing.T) {
-	c := &feedhistory.Client{NoGuess: true, Transport: feedtest.RoundTrip(func(*http.Request) (*http.Response, error) {
+	c := &feedhistory.Client{NoGuess: true, AllowPrivate: true, Transport: feedtest.RoundTrip(func(*http.Request) (*http.Response, error) {
 		runtime.Goexit()
 		return nil, nil
 	})}
@@ -1037,7 +1037,7 @@ func (c *faultyChain) server() func(*http.Request) feedtest.Reply {
 func (c *faultyChain) walk(ctx context.Context, perHost int, seed uint64, visit func(n int, doc *feedhistory.Document, err error) bool) *feedtest.Line {
 	l := &feedtest.Line{Serve: c.server(), Seed: seed}
 	client := &feedhistory.Client{
-		Transport: l, Budget: c.budget,
+		AllowPrivate: true, Transport: l, Budget: c.budget,
 		NoGuess: true, PerHost: perHost, SameOrigin: c.own,
 	}
 	n := 0

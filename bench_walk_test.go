@@ -121,7 +121,7 @@ func BenchmarkWalkAhead(b *testing.B) {
 			site, known := test.site, map[string]feedhistory.Known{}
 			read := func(noGuess bool) time.Duration {
 				site.asked = make(chan string, 2*n)
-				c := &feedhistory.Client{Transport: site, NoGuess: noGuess}
+				c := &feedhistory.Client{AllowPrivate: true, Transport: site, NoGuess: noGuess}
 				past := &chain.Memory[feedhistory.Known, *feedhistory.Document]{Known: func(url string) feedhistory.Known { return known[url] }}
 				started, documents := time.Now(), 0
 				for doc, err := range c.Walk(b.Context(), "http://example.org/feed", past) {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -61,10 +62,30 @@ func TestNilClient(t *testing.T) {
 	}
 }
 
+// What a server sends in its headers, such as a cookie, is in no JSON of a document or a history.
+func TestHeadersNotInJSON(t *testing.T) {
+	s := &feedtest.MemorySites{Replies: map[string]feedtest.Reply{
+		feedURL:                    {Body: feed("urn:2", `<link rel="prev-archive" href="http://a.example/archive"/>`), Header: []string{"Set-Cookie: session=s3cret"}},
+		"http://a.example/archive": {Status: http.StatusForbidden, Header: []string{"Set-Cookie: session=s3cret"}},
+	}}
+	client := clientOf(s)
+	doc, err := client.Get(t.Context(), feedURL)
+	require.NoError(t, err)
+	require.Equal(t, "session=s3cret", doc.Header.Get("Set-Cookie"))
+	h, err := client.Fetch(t.Context(), feedURL)
+	require.NoError(t, err)
+	require.Len(t, h.Gaps, 1)
+	for _, value := range []any{doc, h, doc.Entries[0], h.Gaps[0], h.Gaps[0].Err} {
+		text, err := json.Marshal(value)
+		require.NoError(t, err)
+		require.NotContains(t, string(text), "s3cret", "%T", value)
+	}
+}
+
 // CloseIdle closes the transport's idle connections, and the client still works afterwards.
 func TestCloseIdle(t *testing.T) {
 	new(feedhistory.Client).CloseIdle() // nothing is kept yet
-	(&feedhistory.Client{Transport: feedtest.RoundTrip(nil)}).CloseIdle()
+	(&feedhistory.Client{AllowPrivate: true, Transport: feedtest.RoundTrip(nil)}).CloseIdle()
 
 	synctest.Test(t, func(t *testing.T) {
 		dialled := 0
@@ -76,7 +97,7 @@ func TestCloseIdle(t *testing.T) {
 			dialled++
 			return dial(ctx, network, address)
 		}
-		client := &feedhistory.Client{Transport: transport}
+		client := &feedhistory.Client{AllowPrivate: true, Transport: transport}
 		for i, want := range []int{1, 1, 2, 2} {
 			if i == 2 {
 				client.CloseIdle()
@@ -294,7 +315,7 @@ func TestForbiddenLinks(t *testing.T) {
 // and its Authorization replaces a field of that name.
 func TestSecrets(t *testing.T) {
 	var sent http.Header
-	p := feedhistory.Client{Tries: 1, Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
+	p := feedhistory.Client{Tries: 1, AllowPrivate: true, Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		sent = http.Header{}
 		for _, name := range []string{"Authorization", "X-Key", "Cookie"} {
 			if values := r.Header[name]; values != nil {
@@ -424,7 +445,7 @@ func TestDiscoverStops(t *testing.T) {
 }
 
 func clientOf(s *feedtest.MemorySites) *feedhistory.Client {
-	return &feedhistory.Client{Transport: &feedtest.Line{Serve: s.Answer}, PerHost: 1, Tries: 1}
+	return &feedhistory.Client{AllowPrivate: true, Transport: &feedtest.Line{Serve: s.Answer}, PerHost: 1, Tries: 1}
 }
 
 // feed returns a document with one entry, after the given elements.
@@ -790,7 +811,7 @@ func TestCarelessPublisher(t *testing.T) {
 		var requests atomic.Int64
 		c := &feedhistory.Client{Tries: 1, NoGuess: true, PerHost: 1, Wrap: func(next http.RoundTripper) http.RoundTripper {
 			return counting{next, &requests}
-		}, Transport: f}
+		}, AllowPrivate: true, Transport: f}
 		h, err := c.Fetch(t.Context(), "http://example.org/0")
 		require.NoError(t, err)
 		require.LessOrEqual(t, int(requests.Load()), len(f)+1)
@@ -909,7 +930,7 @@ func TestEtiquette(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWatcher()
 			s := &subscriber{
-				client: &feedhistory.Client{Transport: feedtest.Pipe(t, w)}, url: "http://feed.example" + feedPath,
+				client: &feedhistory.Client{AllowPrivate: true, Transport: feedtest.Pipe(t, w)}, url: "http://feed.example" + feedPath,
 				known: map[string]feedhistory.Known{}, archives: map[string]bool{}, entries: map[string]bool{}, whole: whole,
 			}
 			s.run(t.Context(), time.Now().Add(week))

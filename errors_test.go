@@ -2,6 +2,7 @@ package feedhistory_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -146,16 +148,65 @@ func TestClone(t *testing.T) {
 	require.Equal(t, []string{"first ", "second Bearer 2", "second Bearer 2"}, agents.All())
 }
 
-// The guard works in a caller's own Transport.
-func TestGuard(t *testing.T) {
-	server := httptest.NewTLSServer(http.NotFoundHandler())
-	defer server.Close()
-	transport := &http.Transport{DialContext: (&net.Dialer{Control: fetch.Guard()}).DialContext, TLSClientConfig: &tls.Config{RootCAs: server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}}
-	c := &feedhistory.Client{Transport: transport, Tries: 1}
-	_, err := c.Get(t.Context(), server.URL)
-	refused, ok := errors.AsType[*feedhistory.FetchError](err)
-	require.True(t, ok, "%T: %v", err, err)
-	require.ErrorIs(t, refused, feedhistory.ErrPrivateAddress)
+// A caller's own Transport reaches no private address, however it dials, unless AllowPrivate is
+// set; of one that is no *http.Transport nobody knows, so it is refused.
+func TestTransport(t *testing.T) {
+	var asked, connections atomic.Int32
+	count := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"/>`)
+	})
+	plain, secure := httptest.NewUnstartedServer(count), httptest.NewTLSServer(count)
+	plain.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	plain.Start()
+	defer plain.Close()
+	defer secure.Close()
+	trust := secure.Client().Transport.(*http.Transport).TLSClientConfig
+	for name, transport := range map[string]*http.Transport{
+		"default":        http.DefaultTransport.(*http.Transport),
+		"zero":           {},
+		"TLS":            {TLSClientConfig: trust},
+		"DialContext":    {DialContext: new(net.Dialer).DialContext, TLSClientConfig: trust},
+		"Dial":           {Dial: net.Dial, TLSClientConfig: trust},
+		"DialTLSContext": {DialTLSContext: (&tls.Dialer{Config: trust}).DialContext},
+		"DialTLS":        {DialTLS: func(network, address string) (net.Conn, error) { return tls.Dial(network, address, trust) }},
+		"guarded":        {DialContext: (&net.Dialer{Control: fetch.Guard()}).DialContext},
+	} {
+		for _, url := range []string{plain.URL, secure.URL} {
+			_, err := (&feedhistory.Client{Transport: transport, Tries: 1}).Get(t.Context(), url)
+			require.ErrorIs(t, err, feedhistory.ErrPrivateAddress, name)
+		}
+	}
+	_, err := (&feedhistory.Client{Tries: 1, Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		conn, _ := net.Pipe()
+		return conn, nil
+	}}}).Get(t.Context(), "http://feed.example/")
+	require.ErrorIs(t, err, feedhistory.ErrPrivateAddress)
+	_, err = (&feedhistory.Client{Transport: feedtest.Direct{Handler: count}}).Get(t.Context(), "http://feed.example/")
+	require.ErrorContains(t, err, "Client.Transport, a feedtest.Direct, may request private addresses: set AllowPrivate")
+	require.Zero(t, asked.Load())
+
+	// Its proxy may be anywhere, but not what is behind it.
+	address, err := url.Parse(plain.URL)
+	require.NoError(t, err)
+	client := &feedhistory.Client{Tries: 1, Transport: &http.Transport{Proxy: http.ProxyURL(address)}}
+	defer client.CloseIdle()
+	connections.Store(0)
+	for range 2 {
+		_, err = client.Get(t.Context(), "http://feed.example/")
+		require.NoError(t, err)
+		client = client.Clone()
+	}
+	require.EqualValues(t, 1, connections.Load(), "clones share them")
+	_, err = client.Get(t.Context(), "http://127.1/")
+	require.ErrorIs(t, err, feedhistory.ErrPrivateAddress)
+	require.EqualValues(t, 2, asked.Load())
+	_, err = (&feedhistory.Client{AllowPrivate: true, Transport: &http.Transport{DisableKeepAlives: true}}).Get(t.Context(), plain.URL)
+	require.NoError(t, err)
 }
 
 // stuck is a server that never answers.
@@ -206,7 +257,7 @@ var failures = []struct {
 	{"too long", feedtest.Reply{Body: "0123456789"}, func(c *feedhistory.Client, _ *http.Request) { c.MaxBytes = 5 }, "body", feedhistory.ReasonLimit, "", "more than 5 bytes"},
 	{"bomb", feedtest.Reply{Header: []string{"Content-Encoding: gzip"}, Body: gzipped(strings.Repeat("x", 3<<20))}, nil,
 		"body", feedhistory.ReasonLimit, "", "it decompresses to more than 200 times its size"},
-	{"no answer", feedtest.Reply{}, func(c *feedhistory.Client, _ *http.Request) { c.Transport = stuck }, "failure", feedhistory.ReasonNetwork, "timeout: ", "headers took longer than 20s"},
+	{"no answer", feedtest.Reply{}, func(c *feedhistory.Client, _ *http.Request) { c.AllowPrivate, c.Transport = true, stuck }, "failure", feedhistory.ReasonNetwork, "timeout: ", "headers took longer than 20s"},
 	{"no end", feedtest.Reply{Stalls: true}, nil, "body", feedhistory.ReasonNetwork, "timeout: ", "idle took longer than 15s"},
 	{"cut", feedtest.Reply{Body: "x", Header: []string{"Content-Length: 9"}}, nil, "body", feedhistory.ReasonTruncated, "", "the body was cut short: unexpected EOF"},
 	{"reset", feedtest.Reply{Body: "x", End: io.ErrClosedPipe}, nil, "body", feedhistory.ReasonTruncated, "", "the body was cut short: io: read/write on closed pipe"},

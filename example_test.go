@@ -140,19 +140,17 @@ func ExampleParse() {
 }
 
 // tracer shows what tracing needs: a RoundTripper that wraps another.
-type tracer struct{ next *http.Transport }
+type tracer struct{ next http.RoundTripper }
 
 func (t tracer) RoundTrip(req *http.Request) (*http.Response, error) {
 	fmt.Fprintln(os.Stdout, req.Method, req.URL.Path)
 	return t.next.RoundTrip(req)
 }
 
-func (t tracer) CloseIdleConnections() { t.next.CloseIdleConnections() }
-
 func ExampleClient_tracing() {
 	client, home, stop := site.Start()
 	defer stop()
-	client.Transport = tracer{new(http.Transport)}
+	client.Wrap = func(next http.RoundTripper) http.RoundTripper { return tracer{next} }
 	if _, err := client.Get(context.Background(), home+site.Complete); err != nil {
 		log.Fatal(err)
 	}

@@ -184,7 +184,7 @@ type Document struct {
 	Notes        []Note      // the leniencies used in reading it; the first hundred
 	Schedule     Schedule    // how often the feed asks to be polled
 	Response     Response    // the HTTP response with the document
-	Header       http.Header // the response's fields, as received; nil if the document was not fetched
+	Header       http.Header `json:"-"` // the response's fields, as received, with secrets such as cookies; nil if the document was not fetched
 	Coverage     *Coverage   // how much the document has of a feed it republishes; nil if it does not say
 
 	lost    []string       // the relations of unusable history links
@@ -354,7 +354,10 @@ type Text struct {
 // out invisible elements, such as scripts and styles.
 func (t Text) Plain() string { return feedxml.Construct(t).Plain() }
 
-// HTML returns the text as HTML with absolute references.
+// HTML returns the text as HTML with absolute references. It is the publisher's, with scripts,
+// forms and everything else: before a page shows it, sanitise it, for example by
+// bluemonday.UGCPolicy().Sanitize(t.HTML()), of github.com/microcosm-cc/bluemonday. Plain needs
+// no more than the escaping of any text.
 func (t Text) HTML() string { return feedxml.Construct(t).AsHTML() }
 
 // Title returns the entry's title.

@@ -120,7 +120,7 @@ func TestWrap(t *testing.T) {
 	require.Equal(t, 2, made, "once for each client")
 	allowed.CloseIdle()
 
-	own := &feedhistory.Client{Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
+	own := &feedhistory.Client{AllowPrivate: true, Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Header: http.Header{"Cache-Control": {"max-age=60"}}, Body: io.NopCloser(strings.NewReader("<feed/>")), Request: r}, nil
 	})}
 	doc, err := own.Get(t.Context(), "http://127.0.0.1:1/")
@@ -133,8 +133,8 @@ func TestWrap(t *testing.T) {
 func TestBasicAuthentication(t *testing.T) {
 	var sent feedtest.List[string]
 	c := &feedhistory.Client{
-		Credentials: []feedhistory.Credential{{Origin: "http://a.example", User: "Aladdin", Password: "open sesame"}},
-		Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
+		Credentials:  []feedhistory.Credential{{Origin: "http://a.example", User: "Aladdin", Password: "open sesame"}},
+		AllowPrivate: true, Transport: feedtest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 			sent.Add(r.Header.Get("Authorization"))
 			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("<feed/>")), Request: r}, nil
 		}),
@@ -409,7 +409,7 @@ func TestNextPoll(t *testing.T) {
 		}
 		for _, test := range tests {
 			l := &feedtest.Line{Serve: func(*http.Request) feedtest.Reply { return feedtest.Reply{Header: test.header, Body: test.body} }}
-			client := &feedhistory.Client{Transport: l}
+			client := &feedhistory.Client{AllowPrivate: true, Transport: l}
 			doc, err := client.Get(t.Context(), "http://a.example/feed")
 			require.NoError(t, err)
 			require.True(t, midnight.Equal(doc.Response.Received))
@@ -429,7 +429,7 @@ func TestNextPollIsNotForever(t *testing.T) {
 			l := &feedtest.Line{Serve: func(*http.Request) feedtest.Reply {
 				return feedtest.Reply{Header: []string{header}, Body: strings.Replace(shells["rss"], "HEAD", "", 1)}
 			}}
-			client := &feedhistory.Client{Transport: l}
+			client := &feedhistory.Client{AllowPrivate: true, Transport: l}
 			doc, err := client.Get(t.Context(), "http://a.example/feed")
 			require.NoError(t, err)
 			require.False(t, doc.Schedule.Next(doc.Response).IsZero())

@@ -435,7 +435,7 @@ func TestWalkAnyWeb(t *testing.T) {
 		w := webs.Draw(t, "web")
 		want := w.model()
 		for _, perHost := range []int{0, 1} {
-			c := feedhistory.Client{Transport: w, PerHost: perHost, Tries: 1}
+			c := feedhistory.Client{AllowPrivate: true, Transport: w, PerHost: perHost, Tries: 1}
 			stored := map[string]bool{}
 			past := &chain.Memory[feedhistory.Known, *feedhistory.Document]{}
 			if perHost == 1 {

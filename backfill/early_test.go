@@ -32,7 +32,7 @@ func TestOverlapped(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := &slowBlog{blog: &blog{site: newSite(300), size: 10}}
 			b.handler, b.url = b.answer, "http://example.org"
-			c := &feedhistory.Client{Transport: b, Tries: 1}
+			c := &feedhistory.Client{AllowPrivate: true, Transport: b, Tries: 1}
 			edit(b, c)
 			started := time.Now()
 			r, err := (&Backfill{HTTP: c}).Fetch(t.Context(), "http://example.org/feed/", Probe{})

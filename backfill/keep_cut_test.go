@@ -91,7 +91,7 @@ func keptSites(t *testing.T) map[string]func() *kept {
 func (k *kept) begin(t *testing.T) {
 	k.handler, k.url = k.answer, "http://example.org"
 	k.store = &cutStore{mirror.NewMemory(), -1}
-	k.m = &mirror.Mirror{Store: k.store, Client: &feedhistory.Client{Transport: k, Tries: 1}}
+	k.m = &mirror.Mirror{Store: k.store, Client: &feedhistory.Client{AllowPrivate: true, Transport: k, Tries: 1}}
 	_, err := k.m.Update(t.Context(), k.url+k.path)
 	require.NoError(t, err)
 	k.requests, k.moments = nil, nil

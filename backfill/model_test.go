@@ -96,7 +96,7 @@ func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
 // fetch fetches a feed without a network.
 func (s *site) fetch(t require.TestingT, handler http.HandlerFunc, path string, methods ...Method) *Recovery {
 	s.handler, s.url = handler, "http://example.org"
-	c := &feedhistory.Client{Transport: s, Tries: 1}
+	c := &feedhistory.Client{AllowPrivate: true, Transport: s, Tries: 1}
 	b := Backfill{HTTP: c, Methods: methods}
 	r, err := b.Fetch(context.Background(), s.url+path, Probe{})
 	require.NoError(t, err)

@@ -132,7 +132,7 @@ func TestEndless(t *testing.T) {
 			fmt.Fprintf(w, "<rss><channel><generator>Ghost 2</generator><item><guid>%d</guid></item></channel></rss>", guid(n))
 		}
 		b := Backfill{HTTP: &feedhistory.Client{
-			Transport: s, Budget: feedhistory.Budget{Documents: 60},
+			AllowPrivate: true, Transport: s, Budget: feedhistory.Budget{Documents: 60},
 		}}
 		r, err := b.Fetch(t.Context(), "http://example.org/rss/", Probe{})
 		require.NoError(t, err)

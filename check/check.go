@@ -319,5 +319,5 @@ func reasonText(err error) string {
 	if e, ok := errors.AsType[*feedhistory.FetchError](err); ok && e.Reason == feedhistory.ReasonStatus {
 		return fmt.Sprintf("the server answers %d %s", e.Status, http.StatusText(e.Status))
 	}
-	return err.Error()
+	return feedhistory.Describe(err)
 }

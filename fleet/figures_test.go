@@ -292,7 +292,7 @@ func measureEntries(t *testing.T) {
 	}
 	subscribe(t, db, urls...)
 	w := newWorker(t, db)
-	w.Client = &feedhistory.Client{Transport: proxyTransport(s.URL)}
+	w.Client = &feedhistory.Client{AllowPrivate: true, Transport: proxyTransport(s.URL)}
 	begun := time.Now()
 	start(t, w)
 	eventually(t, db, func(s *fleet.Status) bool { return s.New == 0 && s.Due == 0 && s.Running == 0 })

@@ -70,7 +70,7 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 var errLost = errors.New("connection reset")
 
 func (w *world) client() *feedhistory.Client {
-	return &feedhistory.Client{Transport: w, Tries: 1, PerHost: 1}
+	return &feedhistory.Client{AllowPrivate: true, Transport: w, Tries: 1, PerHost: 1}
 }
 
 // change adds, modifies and deletes up to n entries in one commit.

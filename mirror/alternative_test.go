@@ -39,7 +39,7 @@ Status: 500
 `)
 	synctest.Test(t, func(t *testing.T) {
 		store := mirror.NewMemory()
-		m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{NoGuess: true, Transport: feedtest.Direct{Handler: site}, Tries: 1}}
+		m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{NoGuess: true, AllowPrivate: true, Transport: feedtest.Direct{Handler: site}, Tries: 1}}
 		for n := range 200 {
 			if n == 1 {
 				site.Next()
@@ -74,7 +74,7 @@ func TestLateBeginning(t *testing.T) {
 		"-- /new --\nStatus: 500\n\n-- /new@3 --\n"+feed("", entry("9")+entry("8"))+
 		"-- /0 --\n"+`<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>urn:feed</id><fh:archive/>`+entry("1")+"</feed>\n")
 	synctest.Test(t, func(t *testing.T) {
-		m := &mirror.Mirror{Store: mirror.NewMemory(), Client: &feedhistory.Client{NoGuess: true, Transport: feedtest.Direct{Handler: site}, Tries: 1}}
+		m := &mirror.Mirror{Store: mirror.NewMemory(), Client: &feedhistory.Client{NoGuess: true, AllowPrivate: true, Transport: feedtest.Direct{Handler: site}, Tries: 1}}
 		var report *mirror.Report
 		for range 3 {
 			var err error

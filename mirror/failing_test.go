@@ -97,7 +97,7 @@ func disturbed(t *testing.T, text, url string, polls []string, d disturbance) (o
 	poll := func(words string, transport *failingTransport) {
 		transport.Handler = site
 		m := &mirror.Mirror{Store: store, Revalidate: strings.Contains(words, "revalidate"), Client: &feedhistory.Client{
-			Transport: transport, NoGuess: true, Tries: 1,
+			AllowPrivate: true, Transport: transport, NoGuess: true, Tries: 1,
 		}}
 		if _, words, ok := strings.Cut(words, "budget"); ok {
 			_, _ = fmt.Sscan(words, &m.Client.Budget.Documents)

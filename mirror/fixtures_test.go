@@ -51,8 +51,8 @@ func testFixture(t *testing.T, file string, site *feedtest.Site, archive *feedte
 		m := &mirror.Mirror{
 			Store: store, Revalidate: strings.Contains(words, "revalidate"),
 			Client: &feedhistory.Client{
-				NoGuess:   true, // requests in an order that can be told
-				Transport: feedtest.Direct{Handler: site}, Tries: 1,
+				NoGuess:      true, // requests in an order that can be told
+				AllowPrivate: true, Transport: feedtest.Direct{Handler: site}, Tries: 1,
 			},
 		}
 		if strings.Contains(words, "budget") {

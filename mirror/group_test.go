@@ -158,7 +158,7 @@ func TestVerdictOfAFailedCommit(t *testing.T) {
 		_, _ = w.Write([]byte(`<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>urn:f</id><fh:complete/>
 			<entry><id>urn:1</id><updated>2003-12-13T18:30:02Z</updated></entry></feed>`))
 	})
-	client := &feedhistory.Client{Transport: feedtest.Pipe(t, site)}
+	client := &feedhistory.Client{AllowPrivate: true, Transport: feedtest.Pipe(t, site)}
 	store := &slow{Store: mirror.NewMemory(), t: t, fail: 1}
 	m := &mirror.Mirror{Store: store, Client: client}
 	report, err := m.Update(t.Context(), url)

@@ -99,7 +99,7 @@ func (h *refusingHost) read(t testing.TB, noGuess bool) (found []string) {
 	h.named.Clear()
 	transport := feedtest.Pipe(t, h)
 	newClient := func() *feedhistory.Client {
-		return &feedhistory.Client{Transport: transport, NoGuess: noGuess, Tries: 2, MaxWait: 20 * time.Millisecond}
+		return &feedhistory.Client{AllowPrivate: true, Transport: transport, NoGuess: noGuess, Tries: 2, MaxWait: 20 * time.Millisecond}
 	}
 	note := func(ids []string, gaps []*feedhistory.Gap, verdict feedhistory.Verdict, wait bool) {
 		slices.Sort(ids)
@@ -178,7 +178,7 @@ func TestWastedGuesses(t *testing.T) {
 				transport := feedtest.Pipe(t, h)
 				read := func(noGuess bool) int {
 					h.requests.Took()
-					c := &feedhistory.Client{Transport: transport, NoGuess: noGuess, MaxWait: 5 * time.Millisecond}
+					c := &feedhistory.Client{AllowPrivate: true, Transport: transport, NoGuess: noGuess, MaxWait: 5 * time.Millisecond}
 					defer c.CloseIdle()
 					h.named.Clear()
 					_, err := c.Fetch(t.Context(), refusingURL+"/feed")

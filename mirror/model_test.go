@@ -33,9 +33,9 @@ var schedules = flag.Int("schedules", feedtest.Count(1000), "the number of sched
 // tests can tell.
 func newMirror(store mirror.Store, h http.Handler) *mirror.Mirror {
 	return &mirror.Mirror{Store: store, Client: &feedhistory.Client{
-		Transport: feedtest.Direct{Handler: h},
-		NoGuess:   true,
-		Tries:     1,
+		AllowPrivate: true, Transport: feedtest.Direct{Handler: h},
+		NoGuess: true,
+		Tries:   1,
 	}}
 }
 

@@ -43,8 +43,8 @@ func testAsWalked(t *testing.T, text, start string, budget int) {
 	url := site.URL + start
 	client := func() *feedhistory.Client {
 		return &feedhistory.Client{
-			Transport: feedtest.Direct{Handler: site},
-			Tries:     1,
+			AllowPrivate: true, Transport: feedtest.Direct{Handler: site},
+			Tries: 1,
 		}
 	}
 	want, err := client().Fetch(t.Context(), url)

@@ -36,7 +36,7 @@ func TestWithdrawn(t *testing.T) {
 	site := feedtest.Serve(t, string(feedtest.ReadFile(t, "testdata/leftovers-of-an-old-chain.txtar")))
 	synctest.Test(t, func(t *testing.T) {
 		store := mirror.NewMemory()
-		m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{NoGuess: true, Transport: feedtest.Direct{Handler: site}, Tries: 1}}
+		m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{NoGuess: true, AllowPrivate: true, Transport: feedtest.Direct{Handler: site}, Tries: 1}}
 		poll := func() mirror.Ledger {
 			_, err := m.Update(t.Context(), site.URL+"/feed.atom")
 			require.NoError(t, err)

@@ -446,7 +446,7 @@ func (s site) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // fetch walks the feed in an output, as any reader would.
 func fetch(t require.TestingT, out fs.FS, url string) *feedhistory.History {
-	c := &feedhistory.Client{Transport: site{out}}
+	c := &feedhistory.Client{AllowPrivate: true, Transport: site{out}}
 	h, err := c.Fetch(context.Background(), url)
 	require.NoError(t, err)
 	require.Empty(t, h.Gaps)
@@ -1162,7 +1162,7 @@ func TestCoverageIsHandedOn(t *testing.T) {
 	}))
 	require.Greater(t, documents, 2)
 
-	client := &feedhistory.Client{Transport: feedtest.Direct{Handler: &Handler{FS: out}}}
+	client := &feedhistory.Client{AllowPrivate: true, Transport: feedtest.Direct{Handler: &Handler{FS: out}}}
 	h, err := client.Fetch(t.Context(), p.URL())
 	require.NoError(t, err)
 	require.Len(t, h.Entries, 6)

@@ -55,11 +55,15 @@ type Report struct {
 	New       int // entries published for the first time, or again after their deletion
 	Changed   int // entries of which a new version was published
 	Dated     int // how many of the new and changed ones got the time of the update
-	Renamed   int // how many of the new ones have the address of a published entry no longer in the source: they have a new id
+	Renamed   int // how many of the new ones have the address, or the title and the time, of a published entry no longer in the source: they have a new id
 	Unchanged int // entries already published as they are in the source
 	Deleted   int // deletions published
 	Missing   int // entries published, but not in the source, and kept
 	Archives  int // archives closed
+
+	// Outdated are the ids in Batch.Deleted whose published entries are newer than their
+	// deletion. Readers would ignore it (RFC 6721 §2), so it is not published.
+	Outdated []string
 
 	// Restored are the names of missing archives written again, byte for byte, from the
 	// source's entries. Lost are the names of those not restored, because the source does
@@ -117,7 +121,7 @@ type version struct {
 	deleted bool
 	as      digest // of the entry as it was published
 	words   digest // zero if the source has the entry as it was published
-	link    string // the URL of its alternate link
+	traces  []string
 }
 
 type digest = [sha256.Size]byte
@@ -176,8 +180,9 @@ func (p *Publisher) add(all *publishedSet, items []item) {
 			if v.as = sha256.Sum256(it.entry.XML()); v.as != all.source[it.id] {
 				v.words = p.words(it.entry)
 			}
-			link, _ := it.entry.Links.Rel("alternate")
-			v.link = link.Href
+			if _, ok := all.source[it.id]; !ok {
+				v.traces = traces(it.entry)
+			}
 		}
 		all.newest[it.id] = v
 	}
@@ -220,6 +225,7 @@ func (p *session) compare(s *state, u Batch, report *Report) ([]item, deletionRe
 	}
 	report.Renamed = renamed(known, given, u)
 	gone := deletions(known, given, u)
+	report.Outdated = gone.outdated
 	if report.Deleted = len(gone.items); !u.DeleteMissing {
 		report.Missing = gone.missing
 	}
@@ -260,22 +266,43 @@ func (p *session) revise(e *feedhistory.Entry, old version, published bool, now 
 	return entryItem(normal), nil
 }
 
-// renamed returns the number of entries published under another id: the published entry
-// with their address is no longer in the source.
+// renamed returns the number of entries published under another id: a published entry with
+// a trace of theirs is no longer in the source.
 func renamed(known map[string]version, given map[string]bool, u Batch) (n int) {
-	links := map[string]bool{}
+	gone := map[string]bool{}
 	for id, v := range known {
-		if v.link != "" && !v.deleted && !given[id] {
-			links[v.link] = true
+		if v.deleted || given[id] {
+			continue
+		}
+		for _, trace := range v.traces {
+			gone[trace] = true
 		}
 	}
 	for _, e := range u.Entries {
-		link, _ := e.Links.Rel("alternate")
-		if v, ok := known[e.ID]; (!ok || v.deleted) && links[link.Href] {
+		if v, ok := known[e.ID]; ok && !v.deleted || len(gone) == 0 {
+			continue
+		}
+		if slices.ContainsFunc(traces(e), func(trace string) bool { return gone[trace] }) {
 			n++
 		}
 	}
 	return n
+}
+
+// traces returns the signs by which people know an entry again whose id has changed: its
+// address, without the parts that change with a site's setup, and its title with its time.
+func traces(e *feedhistory.Entry) (all []string) {
+	address := e.ID // a permalink
+	if link, ok := e.Links.Rel("alternate"); ok {
+		address = link.Href
+	}
+	if scheme, rest, ok := strings.Cut(iri.Unsigned(iri.WithoutFragment(address)), "://"); ok && (scheme == "http" || scheme == "https") {
+		all = append(all, strings.TrimSuffix(strings.TrimPrefix(rest, "www."), "/"))
+	}
+	if title, at := e.Title().Plain(), cmp.Or(e.Published, e.Updated); title != "" && at.After(epoch) {
+		all = append(all, title+at.UTC().Format("\n"+time.RFC3339))
+	}
+	return all
 }
 
 // isTimed reports whether an entry says when it was written. The epoch means an
@@ -356,6 +383,7 @@ type deletionReport struct {
 	items     []item // the deletions to publish, oldest first
 	published int    // the number of published entries
 	missing   int    // the number of published entries the source lacks and does not call deleted
+	outdated  []string
 }
 
 // deletions returns the deletions an update publishes.
@@ -366,7 +394,8 @@ func deletions(known map[string]version, given map[string]bool, u Batch) (d dele
 			continue
 		}
 		if given[t.Ref] = true; t.When.Before(old.time) && !t.When.IsZero() {
-			continue // the entry has been published again since (RFC 6721 §2)
+			d.outdated = append(d.outdated, t.Ref) // the entry has been published again since (RFC 6721 §2)
+			continue
 		}
 		d.items = append(d.items, item{id: t.Ref, time: feedtime.Later(cmp.Or(t.When, u.Now), old.time)})
 	}

@@ -142,6 +142,10 @@ func testUpdate(t *testing.T, format feedhistory.Format) {
 	gone := feedhistory.Tombstone{Ref: "urn:2", When: now}
 	update(Batch{Entries: few[1:], Deleted: []feedhistory.Tombstone{gone, {Ref: "urn:unheard-of"}}},
 		Report{Unchanged: 2, Deleted: 1, Missing: 1})
+
+	// Readers would ignore a deletion from before the published version.
+	gone = feedhistory.Tombstone{Ref: "urn:4", When: find(h, "urn:4").Updated.Add(-time.Second)}
+	update(Batch{Entries: few[1:2], Deleted: []feedhistory.Tombstone{gone}}, Report{Unchanged: 1, Missing: 1, Outdated: []string{"urn:4"}})
 }
 
 // An empty source deletes nothing, and a source that lacks much deletes only what

@@ -252,7 +252,7 @@ func asked(t *testing.T, h *Handler, path string) string {
 
 // direct returns a client whose requests go to a handler.
 func direct(h http.Handler) *feedhistory.Client {
-	return &feedhistory.Client{Transport: feedtest.Direct{Handler: h}, Tries: 1}
+	return &feedhistory.Client{AllowPrivate: true, Transport: feedtest.Direct{Handler: h}, Tries: 1}
 }
 
 // filesOf returns the names of the documents in an Output.

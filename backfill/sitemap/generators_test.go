@@ -172,7 +172,7 @@ func TestGenerators(t *testing.T) {
 
 			var requests feedtest.List[string]
 			files := http.FileServer(http.Dir(build(g.most)))
-			c := &feedhistory.Client{Tries: 1, Transport: feedtest.Direct{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			c := &feedhistory.Client{Tries: 1, AllowPrivate: true, Transport: feedtest.Direct{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				requests.Add(r.URL.Path)
 				files.ServeHTTP(w, r)
 			})}}

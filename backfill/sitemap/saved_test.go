@@ -88,7 +88,7 @@ func TestSavedSites(t *testing.T) {
 				ids[key(linkOf(e))] = e.ID
 			}
 			files[s.feed] = cut(files[s.feed], s.shown)
-			b := backfill.Backfill{HTTP: &feedhistory.Client{Transport: feedtest.Direct{Handler: s.serve(files)}, Tries: 1, Budget: feedhistory.Budget{Documents: 2000}}, Methods: []backfill.Method{Site{Pace: 1}}}
+			b := backfill.Backfill{HTTP: &feedhistory.Client{AllowPrivate: true, Transport: feedtest.Direct{Handler: s.serve(files)}, Tries: 1, Budget: feedhistory.Budget{Documents: 2000}}, Methods: []backfill.Method{Site{Pace: 1}}}
 			r, err := b.Fetch(context.Background(), s.base+s.feed, backfill.Probe{})
 			require.NoError(t, err)
 			base, err := url.Parse(s.base)

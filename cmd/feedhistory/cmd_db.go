@@ -7,14 +7,17 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+	"github.com/feedhistory/feedhistory/publish"
 )
 
 // A dbCommand is the verb db.
@@ -249,19 +252,54 @@ func backup(ctx context.Context, store *database.Store, file string) error {
 		}
 		return err
 	}
-	part := file + ".part"
-	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	// In a directory of its own, a lock tells a backup under way from one that was killed.
+	dir := file + ".part"
+	if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
+		return errors.New(dir + ": this file is in the way; remove it, if an earlier backup has left it")
+	}
+	unlock, err := publish.Dir{Path: dir}.Lock(ctx)
+	if errors.Is(err, publish.ErrLocked) {
+		return errors.New(file + ": another backup to this file is under way")
+	}
 	if err != nil {
 		return err
 	}
-	err = f.Close()
+	part := filepath.Join(dir, "copy.db")
+	if err = os.Remove(part); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	var f *os.File
+	if err == nil {
+		f, err = os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	}
+	if err == nil {
+		err = f.Close()
+	}
 	if err == nil {
 		err = store.Backup(ctx, part)
 	}
 	if err == nil {
-		err = os.Link(part, file) // it does not replace a file made meanwhile
+		err = place(part, file)
 	}
-	return errors.Join(err, os.Remove(part))
+	if err != nil {
+		_ = os.Remove(part)
+	}
+	err = errors.Join(err, unlock())
+	_ = os.Remove(dir) // unless another backup has begun
+	return err
+}
+
+// place gives a file another name, which it does not take from another file: by a link or, on a
+// file system without links such as that of a USB stick, if there is none.
+func place(file, name string) error {
+	err := os.Link(file, name)
+	if err == nil {
+		return os.Remove(file)
+	}
+	if _, missing := os.Lstat(name); !errors.Is(missing, fs.ErrNotExist) {
+		return err
+	}
+	return os.Rename(file, name)
 }
 
 // A dbVacuumCommand is the verb db vacuum.
@@ -329,7 +367,7 @@ func (s *readableEntries) isDamaged(r *mirror.Record) bool {
 
 // note records a damaged entry.
 func (s *readableEntries) note(r *mirror.Record, err error) {
-	name := r.Feed + ": the entry " + r.ID
+	name := show.Address(r.Feed) + ": the entry " + r.ID
 	if s.damaged == nil {
 		s.damaged = map[string]error{}
 	}

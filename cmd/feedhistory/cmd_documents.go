@@ -22,6 +22,7 @@ import (
 	"github.com/feedhistory/feedhistory/backfill"
 	"github.com/feedhistory/feedhistory/check"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
+	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/compose"
@@ -210,7 +211,7 @@ func (f *feedFetch) feed(url string) (status int, err error) {
 	case terminal.IsOutputError(err):
 		return 0, err
 	case result == nil:
-		return 0, deadHint(url, err)
+		return 0, f.deadHint(url, err)
 	}
 	if err = cmp.Or(f.print(result), f.out.Flush()); err != nil {
 		return 0, &terminal.OutputError{Err: err}
@@ -227,14 +228,33 @@ func (f *feedFetch) feed(url string) (status int, err error) {
 }
 
 // deadHint returns the error of a feed that cannot be read. If its site, or the document, is
-// gone, it says where there may be copies.
-func deadHint(url string, err error) error {
+// gone, it says where there are copies, or may be.
+func (f *feedFetch) deadHint(url string, err error) error {
 	said := show.Failure(url, err)
 	dns, _ := errors.AsType[*net.DNSError](err)
-	if dns != nil && dns.IsNotFound || errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w; feedhistory entries %[2]s shows what is mirrored of it, https://web.archive.org/web/*/%[2]s may have copies", said, show.Address(url))
+	if (dns == nil || !dns.IsNotFound) && !errors.Is(err, fs.ErrNotExist) {
+		return said
 	}
-	return said
+	text := said.Error()
+	if f.isMirrored(url) {
+		text += "; feedhistory entries " + show.Address(url) + " shows what is mirrored of it"
+	}
+	if terminal.IsPublicHost(url) && !f.isPrivate(url) {
+		text += "; https://web.archive.org/web/*/" + url + " may have copies"
+	}
+	return errors.New(text)
+}
+
+// isMirrored reports whether the usual database has entries of a feed.
+func (f *feedFetch) isMirrored(url string) bool {
+	location := &database.Location{DB: os.Getenv("FEEDHISTORY_DB")}
+	store, err := location.Read(f.World)
+	if err != nil {
+		return false
+	}
+	defer store.Close()
+	feed, err := store.Feed(f.Ctx, terminal.FeedName(url))
+	return err == nil && feed.Entries > 0
 }
 
 // history reads the documents of a feed and merges them. After an interrupt, or if the
@@ -668,6 +688,11 @@ func (c *checkCommand) profile() check.Profile {
 // source checks the document or the chain named by an argument. It returns an error
 // only if the credentials are wrong or the context has ended.
 func (r *checkRun) source(arg string) error {
+	if info, err := os.Stat(arg); err == nil && info.IsDir() {
+		r.failed = true
+		r.Say(arg + ": is a directory; give the feed's document in it: feedhistory check --chain --base URL " + filepath.Join(arg, "feed.atom") + ", where URL is the address of the directory on the web, with a slash at its end")
+		return nil
+	}
 	switch {
 	case isDirectory(arg):
 		r.failed = true
@@ -683,7 +708,7 @@ func (r *checkRun) source(arg string) error {
 		return nil
 	case r.Chain:
 		files := &fileTransport{File: arg, URL: r.base(arg)}
-		client := &feedhistory.Client{Transport: files}
+		client := &feedhistory.Client{AllowPrivate: true, Transport: files}
 		return r.chain(files.URL, client, files.Name)
 	}
 	doc, err := r.read(arg)
@@ -936,7 +961,7 @@ func annotate(p *terminal.Page, found []check.Finding) {
 }
 
 // showFindings shows the findings on each document, with their lines, and a summary. It shows
-// each hint on a kind of finding once.
+// each hint on a kind of finding once, and a note on many documents with the first.
 func showFindings(p *terminal.Page, found []check.Finding, documents int) {
 	var urls []string
 	byURL := map[string][]check.Finding{}
@@ -948,10 +973,24 @@ func showFindings(p *terminal.Page, found []check.Finding, documents int) {
 		byURL[f.URL] = append(byURL[f.URL], f)
 		levels[f.Level]++
 	}
+	repeated := map[string]int{}
+	for _, f := range found {
+		repeated[noteKey(f)]++
+	}
 	hinted := map[string]bool{}
 	for _, url := range urls {
+		byURL[url] = slices.DeleteFunc(byURL[url], func(f check.Finding) bool { return repeated[noteKey(f)] == 0 })
+		if len(byURL[url]) == 0 {
+			continue
+		}
 		p.Line(terminal.Clean(documentName(url)))
 		for _, f := range byURL[url] {
+			if key := noteKey(f); key != "" {
+				if others := repeated[key] - 1; others > 0 {
+					f.Message += "; the same in " + terminal.Count(others, "other document", "other documents")
+				}
+				repeated[key] = 0
+			}
 			showFinding(p, f, !hinted[f.Code+f.Hint])
 			hinted[f.Code+f.Hint] = true
 		}
@@ -967,6 +1006,15 @@ func showFindings(p *terminal.Page, found []check.Finding, documents int) {
 		terminal.Count(levels[check.Warning], "warning", "warnings"),
 		terminal.Count(levels[check.Note], "note", "notes"),
 	}, ", "))
+}
+
+// noteKey is what notes on several documents have in common; "" for a finding that is shown with
+// each of them.
+func noteKey(f check.Finding) string {
+	if f.Level != check.Note || f.Quote != (check.Quote{}) {
+		return ""
+	}
+	return f.Code + "\n" + f.Message
 }
 
 func documentName(url string) string {

@@ -119,7 +119,7 @@ func (c *entriesCommand) add(ctx context.Context, p *terminal.Page, r *mirror.Re
 	case !c.Long:
 		feed, mark := "", ""
 		if several {
-			feed = r.Feed
+			feed = show.Address(r.Feed)
 		}
 		if r.State != mirror.Live {
 			mark = "(deleted) "
@@ -129,7 +129,7 @@ func (c *entriesCommand) add(ctx context.Context, p *terminal.Page, r *mirror.Re
 	}
 	show.PrintEntry(p, e)
 	if several {
-		p.Para("      ", "      ", "of "+r.Feed)
+		p.Para("      ", "      ", "of "+show.Address(r.Feed))
 	}
 	if d := show.DeletionOf(r); d.Deleted {
 		p.Para("      ", "      ", strings.TrimSpace("deleted "+terminal.Time(d.When)))
@@ -190,7 +190,7 @@ func (c *entryCommand) find(ctx context.Context, store mirror.Store) (found *mir
 			return nil, err
 		}
 		if r != nil {
-			found, with = r, append(with, feed)
+			found, with = r, append(with, show.Address(feed))
 		}
 	}
 	switch len(with) {
@@ -219,6 +219,8 @@ type newCommand struct {
 	As    string   `default:"new" placeholder:"NAME" help:"The name under which the entries count as printed (default: ${default})."`
 	Once  bool     `help:"Count the entries as printed before they are printed, so that none is ever printed twice."`
 
+	FromNow bool `help:"Of feeds of which nothing has been printed, print nothing, but count all entries as printed: the next run prints those that have come since."`
+
 	Maildir string `placeholder:"DIR" help:"Deliver each entry as a mail to a Maildir, which is created if necessary, and print nothing."`
 
 	terminal.JSONFlag `set:"record=each entry"`
@@ -226,11 +228,11 @@ type newCommand struct {
 
 // Help returns the text of --help before the flags.
 func (c *newCommand) Help() string {
-	return "new prints the entries that it has not printed before under the same name: the first time all entries, and nothing if there are none. " +
+	return "new prints the entries that it has not printed before under the same name: the first time all entries (with --from-now, none), and nothing if there are none. " +
 		"It goes by the order in which the mirror has stored them, so entries with an old date are new, too. An entry that changes is not new.\n\n" +
 		"Entries count as printed after all of them have been written: if that fails, the next run prints them again. With --once, it does not. " +
 		"To mail what is new: feedhistory sync -q; feedhistory new | mail -E -s news you@example.org\n\n" +
-		"With --maildir, each entry is a mail of its own, with its content as text and as HTML, for mutt, Dovecot and others; an entry delivered twice has the same Message-ID."
+		"With --maildir, each entry is a mail of its own, with its content as text and as HTML, for mutt, Dovecot and others. After a failure, the next run delivers the rest."
 }
 
 // Run prints the new entries, feed by feed, the first stored first.
@@ -260,6 +262,14 @@ func (c *newCommand) Run(w *command.World) (err error) {
 		}
 		feeds = append(feeds, f)
 	}
+	if c.FromNow {
+		isOld := func(f *mirror.Feed) bool { _, ok := after[f.URL]; return ok }
+		fresh := slices.DeleteFunc(slices.Clone(feeds), isOld)
+		if err := marks.Write(w.Ctx, fresh); err != nil {
+			return c.Failure(err)
+		}
+		feeds = slices.DeleteFunc(feeds, func(f *mirror.Feed) bool { return !isOld(f) })
+	}
 	write := func() error { return c.Failure(marks.Write(w.Ctx, feeds)) }
 	if c.Once {
 		if err := write(); err != nil {
@@ -267,7 +277,7 @@ func (c *newCommand) Run(w *command.World) (err error) {
 		}
 	}
 	out := bufio.NewWriterSize(w.Stdout, 64<<10)
-	take, err := c.output(w, out, private)
+	take, err := c.output(w, out, private, marks)
 	if err != nil {
 		return err
 	}
@@ -306,9 +316,9 @@ func (c *newCommand) Run(w *command.World) (err error) {
 }
 
 // output returns the function that takes each entry.
-func (c *newCommand) output(w *command.World, out io.Writer, private func(feed string) bool) (func(*mirror.Feed, *mirror.Record, *feedhistory.Entry) error, error) {
+func (c *newCommand) output(w *command.World, out io.Writer, private func(feed string) bool, marks *database.Printed) (func(*mirror.Feed, *mirror.Record, *feedhistory.Entry) error, error) {
 	if c.Maildir != "" {
-		return deliverer(w, c.Maildir)
+		return deliverer(w, c.Maildir, marks)
 	}
 	p := &terminal.Page{W: out, Width: terminal.Width(w.Stdout)}
 	return func(f *mirror.Feed, r *mirror.Record, e *feedhistory.Entry) error {
@@ -317,26 +327,34 @@ func (c *newCommand) output(w *command.World, out io.Writer, private func(feed s
 			line.Private = private(r.Feed)
 			return terminal.WriteJSON(out, line)
 		}
-		p.Line(show.Row(p, e, r, f.URL, ""))
+		p.Line(show.Row(p, e, r, show.Address(f.URL), ""))
 		return p.Err
 	}, nil
 }
 
 // deliverer returns the function that delivers an entry to a Maildir: durably, under a name
-// that mail programs pass over until the file is complete.
-func deliverer(w *command.World, dir string) (func(*mirror.Feed, *mirror.Record, *feedhistory.Entry) error, error) {
+// that mail programs pass over until the file is complete. It leaves out the mails that a run cut
+// short has delivered: they may have been moved or deleted since.
+func deliverer(w *command.World, dir string, marks *database.Printed) (func(*mirror.Feed, *mirror.Record, *feedhistory.Entry) error, error) {
 	for _, part := range []string{"cur", "new", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(dir, part), 0o700); err != nil {
 			return nil, fmt.Errorf("--maildir: %w", err)
 		}
 	}
+	delivered, err := marks.Delivered(w.Ctx)
+	if err != nil {
+		return nil, err
+	}
 	inbox := publish.Dir{Path: filepath.Join(dir, "new")}
 	return func(f *mirror.Feed, r *mirror.Record, e *feedhistory.Entry) error {
 		name, message, err := show.Mail(f, r, e)
-		if err != nil {
+		if err != nil || delivered[name] {
 			return err
 		}
-		return inbox.Put(w.Ctx, name, message)
+		if err := inbox.Put(w.Ctx, name, message); err != nil {
+			return err
+		}
+		return marks.Deliver(context.WithoutCancel(w.Ctx), f.URL, name)
 	}, nil
 }
 
@@ -480,7 +498,7 @@ func (c *eraseCommand) eraseMirrored(w *command.World, p *terminal.Page, store *
 	}
 	p.Para("", "  ", fmt.Sprintf("erased from %s: %s", c.Location.Place(), terminal.Count(erased, "entry", "entries")))
 	for _, feed := range removed {
-		p.Para("  - ", "    ", "the documents that the history server republished of "+terminal.WithoutUser(feed)+" are removed; remove them from caches, too")
+		p.Para("  - ", "    ", "the documents that the history server republished of "+show.Address(feed)+" are removed; remove them from caches, too")
 	}
 	return nil
 }
@@ -511,7 +529,7 @@ func (c *eraseCommand) find(w *command.World, store mirror.Store, plan *terminal
 			}
 		}
 		plan.Line(show.Line(plan, e, at, id))
-		plan.Para("  ", "  ", "in "+terminal.WithoutUser(feed))
+		plan.Para("  ", "  ", "in "+show.Address(feed))
 	}
 	return of, missing, nil
 }
@@ -562,14 +580,14 @@ func (c *eraseCommand) feedOf(w *command.World, store mirror.Store, id string) (
 	if err != nil {
 		return "", err
 	}
-	var found []string
+	var found, shown []string
 	for _, url := range feeds {
 		records, err := store.Records(w.Ctx, url, []string{id})
 		if err != nil {
 			return "", err
 		}
 		if records[id] != nil {
-			found = append(found, url)
+			found, shown = append(found, url), append(shown, show.Address(url))
 		}
 	}
 	switch len(found) {
@@ -578,7 +596,7 @@ func (c *eraseCommand) feedOf(w *command.World, store mirror.Store, id string) (
 	case 1:
 		return found[0], nil
 	}
-	return "", terminal.UsageError("several feeds have an entry with the id " + id + ": choose one with --feed: " + strings.Join(found, " "))
+	return "", terminal.UsageError("several feeds have an entry with the id " + id + ": choose one with --feed: " + strings.Join(shown, " "))
 }
 
 // published erases the entries from the published feeds, and adds their ids to erased.

@@ -145,7 +145,7 @@ func (c *exportCommand) lacking(w *command.World, feeds iter.Seq2[*mirror.Feed, 
 			return c.Failure(err)
 		}
 		if f.Verdict == feedhistory.Partial && f.Alias == "" {
-			partial = append(partial, f.URL)
+			partial = append(partial, show.Address(f.URL))
 		}
 	}
 	switch len(partial) {
@@ -245,7 +245,7 @@ func exportRecord(r *mirror.Record) (*publish.Line, error) {
 	}
 	record, err := show.RecordOf(r)
 	if err != nil {
-		return nil, fmt.Errorf("%s: the entry %s: %w", r.Feed, r.ID, err)
+		return nil, fmt.Errorf("%s: the entry %s: %w", show.Address(r.Feed), r.ID, err)
 	}
 	return record, nil
 }
@@ -334,7 +334,7 @@ func (c *exportCommand) exportHead(ctx context.Context, store mirror.Store, f *m
 			head.URL, head.ID = "", "urn:sha256:"+republish.Name(f.URL)
 		}
 	case errors.Is(err, mirror.ErrNotFound):
-		return nil, errors.New(f.URL + ": the feed could not be read yet: " + f.Error)
+		return nil, errors.New(show.Address(f.URL) + ": the feed could not be read yet: " + f.Error)
 	case err != nil:
 		return nil, err
 	}

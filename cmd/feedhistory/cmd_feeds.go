@@ -234,10 +234,10 @@ func (c *syncCommand) nothing(w *command.World, store mirror.Store) error {
 		if f.Waits(now) {
 			hint = "its host asks for no requests until then"
 		}
-		w.Tell("no feed is due; the next is " + f.URL + " " + terminal.Until(f.Next, now) + "; " + hint)
+		w.Tell("no feed is due; the next is " + show.Address(f.URL) + " " + terminal.Until(f.Next, now) + "; " + hint)
 		return nil
 	}
-	return terminal.UsageError("there is no feed to poll in " + c.Place() + ": give an address, or --opml FILE")
+	return errors.New("there is no feed to poll in " + c.Place() + ": give an address, or --opml FILE")
 }
 
 // A listCommand is the verb list.
@@ -415,12 +415,12 @@ func (c *moveCommand) Run(w *command.World) (err error) {
 		return terminal.UsageError("URL is the feed's address already: the same address")
 	}
 	if _, err := store.Feed(w.Ctx, to); err == nil {
-		return fmt.Errorf("%s is already mirrored; feedhistory rm removes one of the two", to)
+		return fmt.Errorf("%s is already mirrored; feedhistory rm removes one of the two", show.Address(to))
 	} else if !errors.Is(err, mirror.ErrNotFound) {
 		return c.Failure(err)
 	}
 	if f.Importing() {
-		return fmt.Errorf("%s: its import is not complete; run the same import again first", terminal.WithoutUser(from))
+		return fmt.Errorf("%s: its import is not complete; run the same import again first", show.Address(from))
 	}
 	f.Address, f.Lost, f.Alias, f.Error, f.Failures, f.Gone = "", "", "", "", 0, false
 	f.Next, f.Wait = time.Time{}, time.Time{}
@@ -428,27 +428,11 @@ func (c *moveCommand) Run(w *command.World) (err error) {
 	if err := store.Move(w.Ctx, f, to); err != nil {
 		return c.Failure(err)
 	}
-	keys, err := c.Keyring()
-	if err == nil {
-		err = keys.Move(from, to)
-	}
-	if err != nil {
-		return err
-	}
-	for other, err := range store.Feeds(w.Ctx, mirror.FeedQuery{}) {
-		if err == nil && other.Alias == from {
-			other.Alias = to
-			err = store.Commit(w.Ctx, &mirror.Commit{Feed: other})
-		}
-		if err != nil {
-			return c.Failure(err)
-		}
-	}
 	if _, err := c.removeRepublished(c.Location, from); err != nil { // republished documents are named after the old address
 		return err
 	}
 	p := terminal.NewPage(w.Asides())
-	p.Para("", "  ", fmt.Sprintf("moved %s and its %s to %s", terminal.WithoutUser(from), terminal.Count(int(f.Entries+f.Deleted), "entry", "entries"), to))
+	p.Para("", "  ", fmt.Sprintf("moved %s and its %s to %s", show.Address(from), terminal.Count(int(f.Entries+f.Deleted), "entry", "entries"), show.Address(to)))
 	return p.Err
 }
 
@@ -550,5 +534,5 @@ func (c *rmCommand) plan(w *command.World, feeds []*mirror.Feed) (bool, error) {
 
 // contents names a feed and how much the mirror has of it.
 func contents(f *mirror.Feed) string {
-	return fmt.Sprintf("%s and its %s", terminal.WithoutUser(f.URL), terminal.Count(int(f.Entries+f.Deleted), "entry", "entries"))
+	return fmt.Sprintf("%s and its %s", show.Address(f.URL), terminal.Count(int(f.Entries+f.Deleted), "entry", "entries"))
 }

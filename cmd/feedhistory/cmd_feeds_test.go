@@ -95,7 +95,7 @@ func newTestSync(store mirror.Store, every bool, feeds ...string) (*database.Syn
 	c := &syncCommand{Polling: database.Polling{Interval: time.Hour, Parallel: 8}, Every: every}
 	c.DB = "feeds.db"
 	s := c.newSyncing(&command.World{Globals: &command.Globals{}, NetworkFlags: &command.NetworkFlags{}, Stdout: &stderr, Voice: terminal.Voice{Stderr: &stderr, Silent: new(bool)}}, &indexedStore{store, web})
-	s.Poller.Mirror.Client = &feedhistory.Client{Transport: web}
+	s.Poller.Mirror.Client = &feedhistory.Client{AllowPrivate: true, Transport: web}
 	sound := store
 	if faulty, ok := store.(*faultyStore); ok {
 		sound = faulty.Store

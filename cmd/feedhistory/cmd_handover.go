@@ -195,7 +195,7 @@ func (h *handoverRun) trouble(f *mirror.Feed, err error) {
 	if errors.Is(err, readers.ErrNotSubscribed) {
 		advice = "; subscribe to it there first, or name the reader's feed with --feed-id"
 	}
-	h.w.Say(f.URL + ": " + err.Error() + advice)
+	h.w.Say(show.Address(f.URL) + ": " + err.Error() + advice)
 	h.worst = terminal.ExitFailed
 }
 
@@ -249,7 +249,7 @@ func (h *handoverRun) report(r *readers.Report) error {
 	if isPartial {
 		p = h.missing
 	}
-	p.Line(terminal.Clean(r.Feed + ": " + outcomes(r)))
+	p.Line(terminal.Clean(show.Address(r.Feed) + ": " + outcomes(r)))
 	for i, refusal := range r.Refused {
 		if i == mostRefused {
 			p.Para("  ", "    ", fmt.Sprintf("and %d more", len(r.Refused)-i))
@@ -258,7 +258,7 @@ func (h *handoverRun) report(r *readers.Report) error {
 		p.Para("  ", "    ", refusal.ID+": "+refusal.Error)
 	}
 	if r.Verdict != feedhistory.Whole {
-		p.Para("  ", "  ", "the mirror itself does not have the whole history: "+r.Verdict.String()+"; feedhistory list "+r.Feed+" says more")
+		p.Para("  ", "  ", "the mirror itself does not have the whole history: "+r.Verdict.String()+"; feedhistory list "+show.Address(r.Feed)+" says more")
 	}
 	return nil
 }

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,7 +94,11 @@ func (c *importCommand) Run(w *command.World) (err error) {
 	}
 	status, all := terminal.ExitOK, mirror.ImportReport{}
 	for _, file := range files {
-		in, err := c.file(w, importStore{store, &c.Location}, file)
+		into := importStore{store, &c.Location, map[string]map[string]bool{}}
+		in, err := c.file(w, into, file)
+		if err == nil {
+			err = c.Failure(into.sayDropped(w))
+		}
 		if err != nil {
 			return err
 		}
@@ -143,7 +149,8 @@ func inputName(file string) string {
 // feed that is replaced, and notes a private one before it has any of it.
 type importStore struct {
 	*database.Store
-	place *database.Location
+	place    *database.Location
+	replaced map[string]map[string]bool // the ids that feeds had before they were replaced
 }
 
 // Commit implements mirror.Store.
@@ -170,7 +177,38 @@ func (s importStore) Feed(ctx context.Context, url string) (*mirror.Feed, error)
 
 // Remove implements mirror.Store.
 func (s importStore) Remove(ctx context.Context, url string) error {
+	ids := map[string]bool{}
+	for r, err := range s.Entries(ctx, mirror.Query{Feed: url}) {
+		if err != nil {
+			return err
+		}
+		ids[r.ID] = true
+	}
+	s.replaced[url] = ids
 	return s.Store.Store.Remove(ctx, url)
+}
+
+// sayDropped says which entries of replaced feeds were not among those imported.
+func (s importStore) sayDropped(w *command.World) error {
+	for _, url := range slices.Sorted(maps.Keys(s.replaced)) {
+		ids := s.replaced[url]
+		for r, err := range s.Entries(w.Ctx, mirror.Query{Feed: url}) {
+			if err != nil {
+				return err
+			}
+			delete(ids, r.ID)
+		}
+		if len(ids) == 0 {
+			continue
+		}
+		dropped := slices.Sorted(maps.Keys(ids))
+		text := strings.Join(dropped[:min(len(dropped), 3)], ", ")
+		if len(dropped) > 3 {
+			text += ", …"
+		}
+		w.Say(show.Address(url) + ": replaced; " + terminal.Count(len(dropped), "entry that it had is", "entries that it had are") + " not in the lines, and gone: " + text)
+	}
+	return nil
 }
 
 // file imports the lines of a file. The lines of a feed are in one file.
@@ -382,7 +420,7 @@ func (m *sourceImport) report(failed error) error {
 			}
 			continue
 		}
-		out.Para("", "  ", terminal.WithoutUser(t.Feed)+": "+countsOf(t.Counts, m.DryRun))
+		out.Para("", "  ", show.Address(t.Feed)+": "+countsOf(t.Counts, m.DryRun))
 	}
 	switch {
 	case len(m.importer.Feeds) > 0:

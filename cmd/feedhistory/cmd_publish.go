@@ -43,6 +43,7 @@ type publishCommand struct {
 	ID             string `help:"The feed's id (default: the subscription document's URL)."`
 	Site           string `placeholder:"URL" help:"The website of the feed (default: the one named by the source; for --site-dir, the root of --base)."`
 	SiteDir        string `placeholder:"DIR" help:"Directory of the built site: publish nothing if it lacks a page that an entry links to."`
+	AllowEmpty     bool   `help:"Accept a source without entries, such as that of a new site."`
 	DryRun         bool   `help:"Print the files to be written, and write nothing."`
 	Force          bool   `help:"Publish even if readers would see entries again, because --base or ids have changed, or would see older ones later, because a server failed."`
 	IncludePrivate bool   `help:"Publish entries of private feeds, too; readers cannot see where they come from."`
@@ -140,7 +141,7 @@ func (c *publishCommand) Run(w *command.World) error {
 			return err
 		}
 	}
-	if in.partial || len(done.Lost) > 0 {
+	if in.partial || len(done.Lost) > 0 || len(done.Outdated) > 0 {
 		return terminal.StatusError(terminal.ExitPartial)
 	}
 	return nil
@@ -249,6 +250,10 @@ func (c *publishCommand) published(w *command.World, to *publish.Publisher, in *
 	dir := strings.TrimSuffix(c.Out, "/") + "/"
 	for _, name := range done.Restored {
 		p.Para("  - ", "    ", dir+name+" was missing, and has been restored")
+	}
+	if n := len(done.Outdated); n > 0 {
+		missing.Para("  - ", "    ", terminal.Count(n, "deletion is", "deletions are")+" older than the published entry, so readers would keep it: not published (the first: "+
+			terminal.Clean(done.Outdated[0])+"); the line deletes the entry now with \"deleted\": true")
 	}
 	for _, name := range done.Lost {
 		missing.Para("  - ", "    ", dir+name+" is missing, and the source no longer has exactly its entries: new readers "+
@@ -507,6 +512,9 @@ func publishedHead(files fs.FS, name string) (*feedhistory.Document, error) {
 
 // checkSource refuses a source of which a part may be missing.
 func (c *publishCommand) checkSource(w *command.World, in *input) error {
+	if len(in.entries)+len(in.deleted) == 0 && !c.AllowEmpty {
+		return show.Failure(c.From, errors.New("the source is empty, so nothing is published or deleted; --allow-empty accepts that"))
+	}
 	if in.about.Private && !c.IncludePrivate {
 		return errors.New("the entries come from a private feed, and everybody can read what you publish; nothing is published: give --include-private if you mean it")
 	}

@@ -128,7 +128,7 @@ func TestRecipesOfAnEmptyBuild(t *testing.T) {
 	}
 	out, err := step(40)
 	require.NoError(t, err, out)
-	for entries, want := range map[int]string{0: "the source is empty, so no entry is deleted", 3: "37 of the 40 published entries are missing"} {
+	for entries, want := range map[int]string{0: "the source is empty, so nothing is published or deleted", 3: "37 of the 40 published entries are missing"} {
 		out, err = step(entries)
 		require.Error(t, err)
 		require.Contains(t, out, want)

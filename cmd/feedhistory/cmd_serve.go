@@ -177,6 +177,9 @@ func (c *serveCommand) serveHistory(w *command.World, listener net.Listener) err
 		return err
 	}
 	defer store.Close()
+	if c.IsNew {
+		w.Say(c.Place() + " is new: there was no such database")
+	}
 	level := slog.LevelWarn
 	if w.Verbose {
 		level = slog.LevelInfo

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"database/sql"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -200,6 +201,49 @@ func TestNarrowDisk(t *testing.T) {
 	}
 	require.Equal(t, terminal.ExitFailed, status, stderr)
 	require.Equal(t, "feedhistory: "+filepath.Join(small, "copy.db")+": the disk is full; nothing stored is lost: make room, and run the command again\n", stderr)
+}
+
+// A copy and a repair need no links, which FAT and network shares do not have. A copy still takes
+// no other file's place.
+func TestNoLinks(t *testing.T) {
+	t.Parallel()
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		require.Empty(t, os.Getenv("FEEDHISTORY_STRACE"), "strace is required")
+		t.Skip("there is no strace")
+	}
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>F</title><item><guid>urn:1</guid><title>One</title></item></channel></rss>`)
+	}))
+	dir, program := t.TempDir(), filepath.Join(commandDir(t), "feedhistory")
+	db, stick := filepath.Join(dir, "feeds.db"), filepath.Join(dir, "stick.db")
+	done(t, "", "sync", "--db", db, "--allow-private", server.URL)
+	run := func(args ...string) (int, string) {
+		var said bytes.Buffer
+		c := exec.Command(strace, append([]string{"-f", "-qq", "-o", os.DevNull, "-e", "inject=linkat:error=EPERM", program}, args...)...)
+		c.Stderr, c.Env = &said, append(os.Environ(), "GORACE=atexit_sleep_ms=10", "XDG_CONFIG_HOME="+dir)
+		_ = c.Run()
+		if strings.Contains(said.String(), "PTRACE") {
+			t.Skip("this system lets nobody trace: " + said.String())
+		}
+		return c.ProcessState.ExitCode(), said.String()
+	}
+	status, stderr := run("db", "backup", "--db", db, stick)
+	require.Zero(t, status, stderr)
+	require.Contains(t, done(t, "", "entries", "--db", stick), "One")
+	require.NoFileExists(t, stick+".part")
+	status, stderr = run("db", "backup", "--db", db, stick)
+	require.Equal(t, terminal.ExitFailed, status)
+	require.Contains(t, stderr, "the file exists already")
+	damaged, err := sql.Open("sqlite", "file:"+db)
+	require.NoError(t, err)
+	_, err = damaged.Exec("UPDATE feedhistory_entries SET data = replace(data, 'One', 'Two')")
+	require.NoError(t, errors.Join(err, damaged.Close()))
+	require.NoError(t, os.WriteFile(db+".part", []byte("a killed repair's"), 0o600))
+	status, stderr = run("db", "check", "--repair", "--allow-private", "--db", db)
+	require.Zero(t, status, stderr)
+	require.FileExists(t, db+".damaged")
+	require.Contains(t, done(t, "", "db", "check", "--db", db), "nothing is damaged")
 }
 
 // A copy of newsboat's cache that does not fit says which directory is too small.

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -440,6 +441,32 @@ func TestFullOutput(t *testing.T) {
 		status := run(t.Context(), words, strings.NewReader(""), full{}, &stderr)
 		require.Equal(t, terminal.ExitFailed, status, "%s: %s", args, stderr.String())
 		require.Equal(t, "feedhistory: no space left on device\n", stderr.String(), args)
+	}
+}
+
+// In no format does the text of a feed control the terminal; into a pipe it goes as it is.
+func TestTerminalText(t *testing.T) {
+	const title = "One\u009b31m\x1b]0;mine\a\rtwo\u202e"
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		text, _ := json.Marshal(map[string]any{
+			"version": "https://jsonfeed.org/version/1.1", "title": title,
+			"items": []any{map[string]any{"id": "1", "title": title, "content_text": "x", "date_published": "2022-05-04T00:00:00Z"}},
+		})
+		_, _ = w.Write(text)
+	}))
+	for _, format := range []string{"csv", "atom", "rss", "json", "jsonl"} {
+		p := onTerminal(t, nil, "fetch", "-q", "--allow-private", "--format", format, server.URL)
+		require.Zero(t, p.wait(), p.screen())
+		screen := p.screen()
+		require.Contains(t, screen, "mine", format)
+		for _, control := range []string{"\x1b", "\a", "\u009b", "\rt", "\u202e"} {
+			require.NotContains(t, screen, control, "%s: %q", format, screen)
+		}
+		var piped, stderr strings.Builder
+		require.Zero(t, run(t.Context(), []string{"fetch", "-q", "--allow-private", "--format", format, server.URL}, strings.NewReader(""), &piped, &stderr))
+		if format == "csv" {
+			require.Contains(t, piped.String(), "\x1b]0;mine\a")
+		}
 	}
 }
 

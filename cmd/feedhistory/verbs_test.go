@@ -308,7 +308,7 @@ func TestQuietGaps(t *testing.T) {
 	}{
 		{verbRun{verb: "fetch", args: []string{broken}, status: terminal.ExitPartial}, "what to do: "},
 		{verbRun{verb: "publish", args: []string{"--from", broken, "--out", filepath.Join(w.dir, "p2"), "--base", "https://example.org/"}, status: terminal.ExitPartial}, "what to do: "},
-		{verbRun{verb: "publish", args: out, status: terminal.ExitPartial}, "is missing, and the source"},
+		{verbRun{verb: "publish", args: append(out, "--allow-empty"), status: terminal.ExitPartial}, "is missing, and the source"},
 		{verbRun{verb: "produce", status: terminal.ExitPartial, stdin: strings.ReplaceAll(produced[protocols.AtomPMH], "2026", "9000"), args: []string{"--protocol", protocols.AtomPMH, "--base", "https://example.org/", "--out", w.dir}}, "not published yet"},
 		{verbRun{verb: "harvest", args: []string{"--protocol", protocols.ModifiedRange, w.publisher + site.Plain}, status: terminal.ExitPartial}, "what to do: "},
 		{verbRun{verb: "harvest", args: []string{"--protocol", protocols.ModifiedRange, "--db=" + w.db + ".range", w.publisher + site.Plain}, status: terminal.ExitPartial}, "what to do: "},

@@ -49,7 +49,7 @@ func Serve(handler http.Handler, log io.Writer, fields ...string) (client *feedh
 		transport.CloseIdleConnections()
 		server.Close()
 	}
-	return &feedhistory.Client{Transport: transport}, stop
+	return &feedhistory.Client{AllowPrivate: true, Transport: transport}, stop
 }
 
 // tap returns a handler that logs each request with its response.

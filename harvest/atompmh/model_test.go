@@ -488,7 +488,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 // client returns a client that requests one document at a time, and tries once.
 func (w *wire) client() *feedhistory.Client {
 	return &feedhistory.Client{
-		Transport: w, Tries: 1, PerHost: 1,
+		AllowPrivate: true, Transport: w, Tries: 1, PerHost: 1,
 	}
 }
 

@@ -334,7 +334,7 @@ func (w *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (w *transport) client() *Harvester {
 	return &Harvester{URL: base, HTTP: &feedhistory.Client{
-		Transport: w, Tries: 1,
+		AllowPrivate: true, Transport: w, Tries: 1,
 	}}
 }
 

@@ -37,8 +37,9 @@ const fallbackAgent = "feedhistory"
 // same Shared. Do not change its fields after the first use.
 type Client struct {
 	// Transport makes the requests; nil means the built-in one. Another one is
-	// responsible for the addresses it dials, for proxies and for TLS: AllowPrivate,
-	// Connect and TLS apply only to the built-in one.
+	// responsible for proxies and for TLS: Connect and TLS apply only to the built-in one.
+	// Of an *http.Transport, a clone is used, which refuses the addresses AllowPrivate allows;
+	// any other is responsible for the addresses it dials.
 	Transport http.RoundTripper
 
 	// Proxy returns the proxy for a request; a nil func or URL means none. A proxy may be at
@@ -550,6 +551,7 @@ type Shared struct {
 
 // A transportKey has a Client's settings for its transport.
 type transportKey struct {
+	own          *http.Transport // the caller's; nil for the built-in one
 	allowPrivate bool
 	roots        *x509.CertPool
 	connect, tls time.Duration
@@ -573,12 +575,21 @@ func (c *Client) roundTripper() http.RoundTripper {
 	return c.wrapped
 }
 
-// inner returns the caller's transport, or the built-in one.
+// guarded returns the caller's transport, if requests go through a clone of it.
+func (c *Client) guarded() *http.Transport {
+	if own, ok := c.Transport.(*http.Transport); ok && !c.AllowPrivate {
+		return own
+	}
+	return nil
+}
+
+// inner returns the caller's transport, or a clone of it, or the built-in one.
 func (c *Client) inner() http.RoundTripper {
-	if c.Transport != nil {
+	own := c.guarded()
+	if own == nil && c.Transport != nil {
 		return c.Transport
 	}
-	key := transportKey{c.AllowPrivate, c.RootCAs, c.connect(), c.tls(), c.perHost()}
+	key := transportKey{own, c.AllowPrivate, c.RootCAs, c.connect(), c.tls(), c.perHost()}
 	s := c.shared()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -587,7 +598,9 @@ func (c *Client) inner() http.RoundTripper {
 		if s.transports == nil {
 			s.transports = make(map[transportKey]*http.Transport)
 		}
-		t = c.newTransport()
+		if t = c.newTransport(); own != nil {
+			t = c.guard(own)
+		}
 		s.transports[key] = t
 	}
 	return t

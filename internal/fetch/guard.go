@@ -166,10 +166,16 @@ func proxyOf(ctx context.Context) *url.URL {
 // throughProxy returns the request with its proxy, if it has one. Behind a proxy, no dialer
 // sees the address, so it is refused here if it is written as one.
 func (c *Client) throughProxy(r *http.Request) (*http.Request, error) {
-	if c.Proxy == nil || c.Transport != nil {
+	choose := c.Proxy
+	if own := c.guarded(); own != nil {
+		choose = own.Proxy
+	} else if c.Transport != nil {
+		choose = nil
+	}
+	if choose == nil {
 		return r, nil
 	}
-	proxy, err := c.Proxy(r)
+	proxy, err := choose(r)
 	if err != nil {
 		return nil, wrap(r.URL.String(), fmt.Errorf("choosing its proxy: %w", err))
 	}
@@ -242,16 +248,10 @@ func aton(part string) (n uint32, ok bool) {
 func (c *Client) newTransport() *http.Transport {
 	d := dialer{dial: c.dial, roots: c.RootCAs, connect: c.connect(), tls: c.tls()}
 	if d.dial == nil {
-		guarded, free := c.netDialer(), &net.Dialer{Resolver: c.resolver}
-		d.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-			if proxyOf(ctx) == nil {
-				return guarded.DialContext(ctx, network, address)
-			}
-			return free.DialContext(ctx, network, address)
-		}
+		d.dial = c.dialAllowed
 	}
 	return &http.Transport{
-		Proxy: func(r *http.Request) (*url.URL, error) { return proxyOf(r.Context()), nil },
+		Proxy: chosenProxy,
 		OnProxyConnectResponse: func(_ context.Context, proxy *url.URL, _ *http.Request, answer *http.Response) error {
 			if answer.StatusCode == http.StatusOK {
 				return nil
@@ -271,6 +271,69 @@ func (c *Client) newTransport() *http.Transport {
 		// Without a ping, a silently dead connection would cost every request to its host a
 		// timeout.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second},
+	}
+}
+
+func chosenProxy(r *http.Request) (*url.URL, error) { return proxyOf(r.Context()), nil }
+
+// dialAllowed dials a public address, or a proxy at any.
+func (c *Client) dialAllowed(ctx context.Context, network, address string) (net.Conn, error) {
+	if proxyOf(ctx) == nil {
+		return c.netDialer().DialContext(ctx, network, address)
+	}
+	return (&net.Dialer{Resolver: c.resolver}).DialContext(ctx, network, address)
+}
+
+// A dialFunc is a dialer of an [http.Transport].
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// guard returns a clone of a caller's transport that refuses private addresses. Where it dials
+// in its own way, the address is seen only afterwards, before anything is sent.
+func (c *Client) guard(own *http.Transport) *http.Transport {
+	t := own.Clone()
+	t.Proxy = chosenProxy
+	//lint:ignore SA1019 callers may still set them
+	dial, dialTLS := t.Dial, t.DialTLS
+	switch {
+	case t.DialContext != nil:
+		t.DialContext = checked(t.DialContext)
+	case dial != nil:
+		t.DialContext = checked(withoutContext(dial))
+	default:
+		t.DialContext = c.dialAllowed
+	}
+	switch {
+	case t.DialTLSContext != nil:
+		t.DialTLSContext = checked(t.DialTLSContext)
+	case dialTLS != nil:
+		t.DialTLSContext = checked(withoutContext(dialTLS))
+	}
+	//lint:ignore SA1019 the contexts have their places
+	t.Dial, t.DialTLS = nil, nil
+	return t
+}
+
+func withoutContext(dial func(network, address string) (net.Conn, error)) dialFunc {
+	return func(_ context.Context, network, address string) (net.Conn, error) { return dial(network, address) }
+}
+
+// checked returns a dialer that closes connections to private addresses, and those without an
+// address.
+func checked(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil || proxyOf(ctx) != nil {
+			return conn, err
+		}
+		network, address = "tcp6", conn.RemoteAddr().String()
+		if at, err := netip.ParseAddrPort(address); err == nil && at.Addr().Unmap().Is4() {
+			network, address = "tcp4", netip.AddrPortFrom(at.Addr().Unmap(), at.Port()).String()
+		}
+		if err := Guard()(network, address, nil); err != nil {
+			conn.Close()
+			return nil, err
+		}
+		return conn, nil
 	}
 }
 

@@ -36,7 +36,7 @@ func gallery(s *sqlstore.Store, edition int, oldest ...string) *mirror.Mirror {
 	page("/feed", `<link rel="prev-archive" href="/2"/>`, "e", "f")
 	page("/2", `<link rel="prev-archive" href="/1"/>`, "c", "d")
 	page("/1", ``, oldest...)
-	return &mirror.Mirror{Store: s, Client: &feedhistory.Client{Transport: feedtest.Direct{Handler: mux}}}
+	return &mirror.Mirror{Store: s, Client: &feedhistory.Client{AllowPrivate: true, Transport: feedtest.Direct{Handler: mux}}}
 }
 
 const galleryURL = "http://gallery.example/feed"

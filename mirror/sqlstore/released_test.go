@@ -177,7 +177,7 @@ func testGoesOn(t *testing.T, s *sqlstore.Store, want released) {
 		_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:hole</id>`+
 			`<entry><id>urn:hole:1</id><title>One</title><updated>2002-12-13T00:00:00Z</updated></entry></feed>`)
 	})
-	m := &mirror.Mirror{Store: s, Client: &feedhistory.Client{Transport: feedtest.Direct{Handler: mux}}}
+	m := &mirror.Mirror{Store: s, Client: &feedhistory.Client{AllowPrivate: true, Transport: feedtest.Direct{Handler: mux}}}
 	changes, err := m.Update(t.Context(), url)
 	require.NoError(t, err)
 	require.NoError(t, changes.Failure)

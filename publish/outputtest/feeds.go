@@ -56,7 +56,7 @@ func Fetch(t testing.TB, out fs.FS, base, name string) map[string]string {
 	u, err := url.Parse(base)
 	require.NoError(t, err)
 	site := feedtest.Direct{Handler: http.StripPrefix(strings.TrimSuffix(u.Path, "/"), &publish.Handler{FS: out})}
-	c := &feedhistory.Client{Transport: site, Tries: 1}
+	c := &feedhistory.Client{AllowPrivate: true, Transport: site, Tries: 1}
 	h, err := c.Fetch(t.Context(), base+name)
 	require.NoError(t, err)
 	require.Empty(t, h.Gaps)

@@ -56,7 +56,7 @@ func addresses(t *testing.T) map[string]address {
 	store := mirror.NewMemory()
 	site := httptest.NewServer(files)
 	t.Cleanup(site.Close)
-	m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{Transport: through{site}}}
+	m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{AllowPrivate: true, Transport: through{site}}}
 	_, err := m.Update(t.Context(), feed)
 	require.NoError(t, err)
 	h := &republish.Handler{Store: store, Size: 3}

@@ -50,7 +50,7 @@ func TestSince(t *testing.T) {
 	const feed = "https://example.org/feed.atom"
 	site := httptest.NewServer(files)
 	defer site.Close()
-	m := &mirror.Mirror{Store: mirror.NewMemory(), Client: &feedhistory.Client{Transport: through{site}}}
+	m := &mirror.Mirror{Store: mirror.NewMemory(), Client: &feedhistory.Client{AllowPrivate: true, Transport: through{site}}}
 	poll := func() {
 		_, err := m.Update(t.Context(), feed)
 		require.NoError(t, err)

@@ -187,6 +187,7 @@ type Traffic struct {
 // A flight is a request without a complete answer.
 type flight struct {
 	began time.Time
+	head  bool   // the answer has no body
 	first string // the URL asked of the client, if redirects led elsewhere
 }
 
@@ -234,10 +235,12 @@ func (t *Traffic) Handle(_ context.Context, r slog.Record) error {
 		if t.flights == nil {
 			t.flights = map[string]flight{}
 		}
-		t.flights[url] = flight{began: time.Now(), first: t.flights[url].first}
+		t.flights[url] = flight{began: time.Now(), head: attrs["method"] == http.MethodHead, first: t.flights[url].first}
 	case "answer":
 		t.answers.Add(1)
-		if f, ok := t.flights[url]; ok {
+		if f, ok := t.flights[url]; ok && (f.head || attrs["status"] == "304") {
+			delete(t.flights, url)
+		} else if ok {
 			f.began = time.Now() // its body may take as long again
 			t.flights[url] = f
 		}

@@ -41,6 +41,8 @@ import (
 type Location struct {
 	DB string `name:"db" env:"FEEDHISTORY_DB" placeholder:"FILE|URL" help:"Where the mirrored feeds are: a file, or the postgres:// URL of a database (default: ${db})."`
 
+	IsNew bool `kong:"-"` // whether Create has made the file
+
 	reading bool // the verb only reads
 }
 
@@ -102,7 +104,7 @@ func (d *Location) Create(w *command.World) (*Store, error) {
 		}
 		f, err := os.OpenFile(d.DB, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // addresses may be secrets
 		if err == nil {
-			err = f.Close()
+			d.IsNew, err = true, f.Close()
 		}
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, d.Failure(err)
@@ -263,7 +265,26 @@ func (d *Location) Locate() error {
 	if terminal.IsURL(d.DB) && !d.IsPostgres() {
 		return terminal.UsageError("--db: a file, or a postgres:// URL")
 	}
+	if !d.IsPostgres() {
+		d.DB = linked(d.DB)
+	}
 	return nil
+}
+
+// linked returns the file a symbolic link leads to, which may not exist yet; the name itself if
+// it is no link. The log and the logins of a database are beside the file.
+func linked(name string) string {
+	if info, err := os.Lstat(name); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return name
+	}
+	if file, err := filepath.EvalSymlinks(name); err == nil {
+		return file
+	}
+	to, err := os.Readlink(name)
+	if err != nil || filepath.IsAbs(to) {
+		return cmp.Or(to, name)
+	}
+	return filepath.Join(filepath.Dir(name), to)
 }
 
 // Connect opens the database for reading and writing. It reads a file first, so as not
@@ -286,7 +307,8 @@ func (d *Location) Connect(ctx context.Context) (*Store, error) {
 	}
 	store.Keys = keys
 	// Earlier versions recorded downloads.
-	if _, err := store.DB.ExecContext(ctx, "DROP TABLE IF EXISTS feedhistory_downloads"); err != nil {
+	_, err = store.DB.ExecContext(ctx, "DROP TABLE IF EXISTS feedhistory_downloads")
+	if err = cmp.Or(err, store.resume(ctx)); err != nil {
 		return nil, errors.Join(d.Failure(err), store.Close())
 	}
 	return store, nil
@@ -498,22 +520,6 @@ func (s *Store) Commit(ctx context.Context, c *mirror.Commit) error {
 		c.Feed.Private = c.Feed.Private || private[c.Feed.URL] != nil
 	}
 	return s.Store.Commit(ctx, c)
-}
-
-// Remove implements mirror.Store. It also removes the feed's credentials, and the record
-// of its entries that were printed.
-func (s *Store) Remove(ctx context.Context, url string) error {
-	err := s.Store.Remove(ctx, url)
-	if err == nil && s.Keys != nil {
-		err = s.Keys.Replace(url, "")
-	}
-	if err == nil {
-		_, err = s.DB.ExecContext(ctx, printedSchema)
-	}
-	if err == nil {
-		_, err = s.DB.ExecContext(ctx, "DELETE FROM feedhistory_printed WHERE feed = $1", url)
-	}
-	return err
 }
 
 // Close closes the database. It returns an error if another process wrote to a file
@@ -849,11 +855,22 @@ type Printed struct {
 	Name string
 }
 
-const printedSchema = `CREATE TABLE IF NOT EXISTS feedhistory_printed (name TEXT NOT NULL, feed TEXT NOT NULL, commits BIGINT NOT NULL, PRIMARY KEY (name, feed))`
+const (
+	printedSchema   = `CREATE TABLE IF NOT EXISTS feedhistory_printed (name TEXT NOT NULL, feed TEXT NOT NULL, commits BIGINT NOT NULL, PRIMARY KEY (name, feed))`
+	deliveredSchema = `CREATE TABLE IF NOT EXISTS feedhistory_delivered (name TEXT NOT NULL, feed TEXT NOT NULL, mail TEXT NOT NULL, PRIMARY KEY (name, mail))`
+)
+
+func createPrinted(ctx context.Context, db *sql.DB) error {
+	_, err := db.ExecContext(ctx, printedSchema)
+	if err == nil {
+		_, err = db.ExecContext(ctx, deliveredSchema)
+	}
+	return err
+}
 
 // Read returns the last commit of each feed.
 func (p *Printed) Read(ctx context.Context) (map[string]int64, error) {
-	if _, err := p.DB.ExecContext(ctx, printedSchema); err != nil {
+	if err := createPrinted(ctx, p.DB); err != nil {
 		return nil, err
 	}
 	rows, err := p.DB.QueryContext(ctx, "SELECT feed, commits FROM feedhistory_printed WHERE name = $1", p.Name)
@@ -873,6 +890,31 @@ func (p *Printed) Read(ctx context.Context) (map[string]int64, error) {
 	return last, rows.Err()
 }
 
+// Delivered returns the mails of runs that have not come to their end, by their file names. Read
+// comes first.
+func (p *Printed) Delivered(ctx context.Context) (mails map[string]bool, err error) {
+	rows, err := p.DB.QueryContext(ctx, "SELECT mail FROM feedhistory_delivered WHERE name = $1", p.Name)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	mails = map[string]bool{}
+	for rows.Next() {
+		var mail string
+		if err := rows.Scan(&mail); err != nil {
+			return nil, err
+		}
+		mails[mail] = true
+	}
+	return mails, rows.Err()
+}
+
+// Deliver records a mail of a feed as delivered, until Write.
+func (p *Printed) Deliver(ctx context.Context, feed, mail string) error {
+	_, err := p.DB.ExecContext(ctx, "INSERT INTO feedhistory_delivered (name, feed, mail) VALUES ($1, $2, $3) ON CONFLICT (name, mail) DO NOTHING", p.Name, feed, mail)
+	return err
+}
+
 // Write records the feeds' entries up to now as printed.
 func (p *Printed) Write(ctx context.Context, feeds []*mirror.Feed) error {
 	tx, err := p.DB.BeginTx(ctx, nil)
@@ -883,6 +925,9 @@ func (p *Printed) Write(ctx context.Context, feeds []*mirror.Feed) error {
 		if err == nil {
 			_, err = tx.ExecContext(ctx, `INSERT INTO feedhistory_printed (name, feed, commits) VALUES ($1, $2, $3)
 				ON CONFLICT (name, feed) DO UPDATE SET commits = excluded.commits`, p.Name, f.URL, f.Commits)
+		}
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "DELETE FROM feedhistory_delivered WHERE name = $1 AND feed = $2", p.Name, f.URL)
 		}
 	}
 	if err != nil {

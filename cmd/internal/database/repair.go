@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 
@@ -17,10 +18,8 @@ import (
 // possible losses. No other process can use the file until it ends.
 func (d *Location) Repair(w *command.World) (feeds []string, err error) {
 	kept, part := d.DB+".damaged", d.DB+".part"
-	for _, name := range []string{kept, part} {
-		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
-			return nil, errors.Join(err, errors.New(name+": the file exists already; move it away first"))
-		}
+	if _, err := os.Lstat(kept); !errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.Join(err, errors.New(kept+": the file exists already; move it away first"))
 	}
 	db, err := own(w.Ctx, d.DB)
 	if err != nil {
@@ -31,6 +30,9 @@ func (d *Location) Repair(w *command.World) (feeds []string, err error) {
 	if err != nil {
 		return nil, d.Failure(err)
 	}
+	if err := removeDatabase(part); err != nil { // of a repair that was killed
+		return nil, err
+	}
 	new := &Location{DB: part}
 	to, err := new.Create(w)
 	if err != nil {
@@ -40,15 +42,44 @@ func (d *Location) Repair(w *command.World) (feeds []string, err error) {
 		err = copyPrinted(w.Ctx, db, to)
 	}
 	if err = errors.Join(err, to.Close()); err == nil {
-		err = os.Link(d.DB, kept)
+		err = keep(d.DB, kept)
 	}
 	if err != nil {
-		for _, name := range []string{part, part + "-wal", part + "-shm"} {
-			_ = os.Remove(name)
-		}
-		return nil, d.Failure(err)
+		return nil, errors.Join(d.Failure(err), removeDatabase(part))
 	}
 	return feeds, os.Rename(part, d.DB)
+}
+
+// removeDatabase removes the files of a database, if there are any.
+func removeDatabase(file string) (err error) {
+	for _, name := range []string{file, file + "-wal", file + "-shm"} {
+		if failed := os.Remove(name); !errors.Is(failed, fs.ErrNotExist) {
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
+}
+
+// keep gives a file a second name, which no file has: by a link or, on a file system without
+// links, by a copy.
+func keep(file, name string) error {
+	if os.Link(file, name) == nil {
+		return nil
+	}
+	from, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, from)
+	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
+		_ = os.Remove(name)
+	}
+	return err
 }
 
 // own opens a file of SQLite, and locks it against other processes. It merges the write-ahead
@@ -73,7 +104,7 @@ func own(ctx context.Context, file string) (*sql.DB, error) {
 
 // copyPrinted copies the records of the entries printed, as far as they can be read.
 func copyPrinted(ctx context.Context, from *sql.DB, to *Store) error {
-	if _, err := to.DB.ExecContext(ctx, printedSchema); err != nil {
+	if err := createPrinted(ctx, to.DB); err != nil {
 		return err
 	}
 	rows, err := from.QueryContext(ctx, "SELECT name, feed, commits FROM feedhistory_printed")

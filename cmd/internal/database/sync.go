@@ -81,6 +81,10 @@ func Subscriptions(w *command.World, file string) ([]readers.Outline, error) {
 	}
 	defer in.Close()
 	feeds, err := readers.ReadOPML(in)
+	if folders, ok := errors.AsType[*readers.FoldersError](err); ok {
+		w.Say(file + ": " + folders.Error())
+		err = nil
+	}
 	if err == nil && len(feeds) == 0 {
 		err = errors.New("there is no feed in it")
 	}
@@ -105,7 +109,7 @@ func (s *Sync) end(ctx context.Context, o Outcome) error {
 	if o.kind == busy || o.kind == removed {
 		if _, err := s.Poller.Mirror.Store.Feed(context.WithoutCancel(ctx), o.URL); errors.Is(err, mirror.ErrNotFound) {
 			o.kind = removed
-			s.Report.Tell(o.URL + ": removed from the mirror meanwhile")
+			s.Report.Tell(show.Address(o.URL) + ": removed from the mirror meanwhile")
 		}
 	}
 	feeds, stray := s.Strays.of(o.URL)

@@ -31,7 +31,8 @@ type databaseForm struct {
 	byURL        bool   // the id is the URL, which the table of feeds may lack
 	entry        func(row) (*mirror.KeptEntry, error)
 
-	folders string // a query for the folders by feed id; "" if the reader has none
+	folders     string // a query for the folders by feed id; "" if the reader has none
+	folderTable string // the table of their names
 }
 
 // databaseForms are the databases known. The first columns of each table tell them apart.
@@ -55,29 +56,36 @@ var databaseForms = []databaseForm{
 		entries: "entry", entryFeed: "id_feed", entry: freshrssEntry,
 		entryColumns: []string{"guid", "link", "id_feed", "title", "author", "content", "date", "tags", "attributes"},
 		// The first category is for feeds without one.
-		folders: "SELECT feed.id, category.name FROM feed JOIN category ON category.id = feed.category WHERE category.id <> 1",
+		folderTable: "category",
+		folders:     "SELECT feed.id, category.name FROM feed JOIN category ON category.id = feed.category WHERE category.id <> 1",
 	},
 }
 
-// pairs returns the texts, stored as HTML, for each key that a query finds; none if a reader's version has no
-// such tables.
-func pairs(ctx context.Context, c *databaseCopy, query string) map[string][]string {
-	all := map[string][]string{}
-	if query == "" {
-		return all
+// foldersOf returns the names of the folders, stored as HTML, by feed id; none if a reader's version
+// has no such tables.
+func (f *databaseForm) foldersOf(ctx context.Context, c *databaseCopy) (all map[string][]string, err error) {
+	all = map[string][]string{}
+	for _, table := range []string{f.feeds, f.folderTable} {
+		if columns, err := columnsOf(ctx, c.DB, table); f.folders == "" || err != nil || len(columns) == 0 {
+			return all, nil
+		}
 	}
-	rows, err := c.QueryContext(ctx, query)
+	rows, err := c.QueryContext(ctx, f.folders)
 	if err != nil {
-		return all
+		return all, nil
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var key, text string
-		if rows.Scan(&key, &text) == nil && text != "" {
-			all[key] = append(all[key], html.UnescapeString(text))
+		if rows.Scan(&key, &text) != nil || text == "" {
+			continue
 		}
+		if c.room -= int64(len(key) + len(text)); c.room < 0 {
+			return nil, errRepeats
+		}
+		all[key] = append(all[key], html.UnescapeString(text))
 	}
-	return all
+	return all, nil
 }
 
 // isDatabase reports whether a file is a database of this form.
@@ -99,7 +107,10 @@ func (f *databaseForm) source(ctx context.Context, s *Source, mark string, yield
 		}
 	}
 	feeds := map[string]Item{} // by id
-	folders := pairs(ctx, db, f.folders)
+	folders, err := f.foldersOf(ctx, db)
+	if err != nil {
+		return err
+	}
 	for r, err := range readRows(ctx, db, f.feeds, f.feedKey, 0, f.feedColumns...) {
 		if r == nil {
 			return err

@@ -39,8 +39,18 @@ type Outline struct {
 	Folders [][]string
 }
 
+// A FoldersError says that feeds of a list have been read without some of their folders: the
+// names of all folders around each feed would be much longer than the list.
+type FoldersError struct{ Feeds int }
+
+// Error returns the number of feeds.
+func (e *FoldersError) Error() string {
+	return terminal.Count(e.Feeds, "feed is", "feeds are") + " too deep in folders with long names, which are left out"
+}
+
 // ReadOPML returns the feeds of an OPML document, at any depth, each address once,
-// with all its folders. It skips other outlines, such as links to other lists.
+// with all its folders. It skips other outlines, such as links to other lists. With a
+// *FoldersError, all feeds are there.
 func ReadOPML(r io.Reader) ([]Outline, error) {
 	data, err := io.ReadAll(io.LimitReader(r, mostListBytes+1))
 	if err != nil {
@@ -50,7 +60,7 @@ func ReadOPML(r io.Reader) ([]Outline, error) {
 		return nil, fmt.Errorf("larger than %d MiB, the limit for a list of feeds", mostListBytes>>20)
 	}
 	decoder := newDecoder(data)
-	var list outlineList
+	list := outlineList{room: leastFolders + foldersRatio*len(data)}
 	for depth, root := 0, ""; ; {
 		token, err := decoder.Token()
 		switch token := token.(type) {
@@ -60,6 +70,8 @@ func ReadOPML(r io.Reader) ([]Outline, error) {
 				return list.feeds, err
 			case root == "":
 				return nil, errors.New("line 1: not OPML: it has no element")
+			case list.bare > 0:
+				return list.feeds, &FoldersError{list.bare}
 			}
 			return list.feeds, nil
 		case xml.EndElement:
@@ -91,6 +103,9 @@ func readSubscriptions(ctx context.Context, s *Source, _ string, yield func(Item
 			return err
 		}
 	}
+	if folders, ok := errors.AsType[*FoldersError](err); ok {
+		return yield(Item{Damage: fmt.Errorf("%s: %w", s.Name, folders)})
+	}
 	return err
 }
 
@@ -100,12 +115,17 @@ type outlineList struct {
 	at    map[string]int // the index of each address
 	path  []string       // the folders around the next outline
 	depth []int          // the depth of each folder's element
+	room  int            // how long the names of further folders may be, repeated for each feed
+	bare  int            // the number of feeds without room for their folders
 }
 
-// The limits for the folders of a feed.
+// The limits for the folders of a feed, and for the names of all feeds' folders: these may have
+// so many bytes, and so many times those of the list.
 const (
 	mostFolders    = 50
 	mostFolderName = 200 // characters
+	leastFolders   = 64 << 10
+	foldersRatio   = 4
 )
 
 // add adds an outline: a feed, or a folder that begins.
@@ -124,7 +144,17 @@ func (l *outlineList) add(o Outline, depth int) {
 		at, l.at[o.URL] = len(l.feeds), len(l.feeds)
 		l.feeds = append(l.feeds, o)
 	}
-	if len(l.path) > 0 {
+	if len(l.path) == 0 {
+		return
+	}
+	cost := 0
+	for _, name := range l.path {
+		cost += len(name) + 3 // as it is stored
+	}
+	if l.room < cost {
+		l.bare++
+	} else {
+		l.room -= cost
 		l.feeds[at].Folders = joinFolders(l.feeds[at].Folders, [][]string{slices.Clone(l.path)})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -265,7 +266,7 @@ func (i *Importer) add(ctx context.Context, found *Item) error {
 	case found.Entry == nil:
 		if i.Subscribe != nil && (found.Named != "" || len(found.Folders) > 0) {
 			if err := i.Subscribe(ctx, Outline{URL: t.Feed, Text: found.Named, Folders: found.Folders}); err != nil {
-				return fmt.Errorf("%s: %w", t.Feed, err)
+				return fmt.Errorf("%s: %w", show.Address(t.Feed), err)
 			}
 		}
 		if known {
@@ -312,13 +313,13 @@ func (i *Importer) flush(ctx context.Context) error {
 // note adds the result of a batch, with its number of entries, to a tally.
 func (i *Importer) note(t *Tally, entries int, done *mirror.Report, err error) error {
 	if err != nil {
-		return fmt.Errorf("%s: %w", t.Feed, err)
+		return fmt.Errorf("%s: %w", show.Address(t.Feed), err)
 	}
 	if damaged, ok := done.Failure.(interface{ Unwrap() []error }); ok {
 		for _, bad := range damaged.Unwrap() {
 			entries--
 			if i.Damaged != nil {
-				i.Damaged(fmt.Errorf("%s: %w", t.Feed, bad))
+				i.Damaged(fmt.Errorf("%s: %w", show.Address(t.Feed), bad))
 			}
 		}
 	}

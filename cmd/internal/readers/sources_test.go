@@ -467,19 +467,9 @@ func TestDirectory(t *testing.T) {
 
 // A repository has 300 versions of a feed, whose window is ten entries.
 func TestGit(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip(err)
-	}
 	const versions = 300
-	dir := t.TempDir()
-	git := func(stdin string, args ...string) {
-		cmd := exec.Command("git", append([]string{"-C", dir}, args...)...)
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "HOME="+dir)
-		cmd.Stdin = strings.NewReader(stdin)
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "%s", out)
-	}
-	git("", "init", "-q", "-b", "main")
+	repository := newRepo(t)
+	dir, git := repository.dir, repository.git
 	var stream strings.Builder
 	for n := range versions {
 		text := document("http://a.example/feed.xml", n, 10)
@@ -510,6 +500,67 @@ func TestGit(t *testing.T) {
 	missing, err := readers.NewSource("git", []string{dir, "other.xml"})
 	require.NoError(t, err)
 	require.ErrorContains(t, imported(t, missing, nil, "").err, "no commit has the file other.xml")
+}
+
+// What a file has is stored, and not what it makes of it: each way to repeat it is bounded.
+func TestExpansion(t *testing.T) {
+	list := `<opml><body>` + strings.Repeat(`<outline text="`+strings.Repeat("n", 300)+`">`, 150)
+	for n := range 1000 {
+		list += fmt.Sprintf(`<outline text="f" xmlUrl="http://a.example/%d"/>`, n)
+	}
+	file := filepath.Join(t.TempDir(), "feeds.opml")
+	require.NoError(t, os.WriteFile(file, []byte(list+strings.Repeat("</outline>", 150)+"</body></opml>"), 0o600))
+	r := imported(t, source(t, "opml", file), nil, "")
+	require.NoError(t, r.err)
+	require.Len(t, r.damaged, 1)
+	require.Contains(t, r.damaged[0], "feeds are too deep in folders with long names")
+	feeds, names := 0, 0
+	for f, err := range r.store.Feeds(t.Context(), mirror.FeedQuery{}) {
+		require.NoError(t, err)
+		feeds++
+		for _, folders := range f.Folders {
+			names += len(strings.Join(folders, ""))
+		}
+	}
+	require.Equal(t, 1000, feeds)
+	require.Less(t, names, 5*len(list))
+
+	// A view has as many rows as it likes, a computed column as long texts, and a table of folders
+	// without a key as many for each feed.
+	for _, statements := range []string{
+		"CREATE TABLE rss_feed (rssurl, title); CREATE VIEW rss_item AS WITH RECURSIVE n(id) AS (VALUES (1) UNION ALL SELECT id + 1 FROM n) SELECT id, id AS guid, 'http://a.example/f' AS feedurl, 0 AS pubDate FROM n",
+		"CREATE TABLE rss_item (id INTEGER PRIMARY KEY, guid, feedurl, pubDate); CREATE VIEW rss_feed AS WITH RECURSIVE n(rowid) AS (VALUES (1) UNION ALL SELECT rowid + 1 FROM n) SELECT rowid, 'http://a.example/' || rowid AS rssurl, 'x' AS title FROM n",
+	} {
+		file := filepath.Join(t.TempDir(), "cache.db")
+		execute(t, file, statements)
+		s, err := readers.NewSource("newsboat", []string{file})
+		require.NoError(t, err)
+		require.ErrorContains(t, imported(t, s, nil, "").err, "there is no table")
+	}
+	file = filepath.Join(t.TempDir(), "cache.db")
+	execute(t, file, `CREATE TABLE rss_feed (rssurl, title); INSERT INTO rss_feed VALUES ('http://a.example/f', 'F');
+		CREATE TABLE rss_item (id INTEGER PRIMARY KEY, guid, feedurl, pubDate, title, content AS (hex(zeroblob(1000000))));
+		INSERT INTO rss_item VALUES (1, 'urn:1', 'http://a.example/f', 1, 'One')`)
+	r = imported(t, source(t, "newsboat", file), nil, "")
+	require.NoError(t, r.err)
+	require.Less(t, r.entries["One"].Content.Size, int64(1000))
+	file = filepath.Join(t.TempDir(), "user.sqlite")
+	execute(t, file, `CREATE TABLE entry (id INTEGER PRIMARY KEY, guid, link, id_feed, title); CREATE TABLE category (id, name); CREATE TABLE feed (id INTEGER PRIMARY KEY, url, name, category);
+		WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 2000) INSERT INTO category SELECT 2, 'folder ' || i FROM n;
+		WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 2000) INSERT INTO feed SELECT i, 'http://a.example/' || i, 'F', 2 FROM n`)
+	require.ErrorContains(t, imported(t, source(t, "freshrss", file), nil, "").err, "times the bytes of the file")
+
+	// Compressed to a thousandth, once or twice.
+	blank := warcOf("response", "http://a.example/feed", crawled, answerOf("200 OK", "", document("http://a.example/feed", 1, 2)+strings.Repeat(" ", 20<<20)))
+	twice := warcOf("response", "http://a.example/feed", crawled, answerOf("200 OK", "Content-Encoding: gzip\r\n", zipped(strings.Repeat(" ", 20<<20))))
+	ordinary := warcOf("response", "http://a.example/feed", crawled, answerOf("200 OK", "", document("http://a.example/feed", 1, 2)))
+	for name, text := range map[string]string{"once": zipped(ordinary) + zipped(blank), "twice": zipped(ordinary) + zipped(twice)} {
+		r := imported(t, source(t, "warc", writeWARC(t, "a.warc.gz", text), "http://a.example/feed"), nil, "")
+		require.NoError(t, r.err, name)
+		require.Len(t, r.entries, 2, name)
+		require.NotEmpty(t, r.damaged, name)
+		require.Contains(t, r.damaged[0], "compressed to less than a 200th", name)
+	}
 }
 
 func TestUsage(t *testing.T) {

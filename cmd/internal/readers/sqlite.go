@@ -2,6 +2,7 @@ package readers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -29,10 +30,12 @@ import (
 // longest is the number of bytes that are read of a text.
 const longest = 16 << 20
 
-// columnsOf returns the names of a table's columns; none if there is no such table.
+// columnsOf returns the names of a table's columns; none if there is no such table. A view, or
+// a virtual table, is none, and a computed column neither: they can have more than the file.
 func columnsOf(ctx context.Context, db *sql.DB, table string) ([]string, error) {
 	var names sql.NullString
-	err := db.QueryRowContext(ctx, "SELECT group_concat(name, char(10)) FROM pragma_table_info(?)", table).Scan(&names)
+	err := db.QueryRowContext(ctx, `SELECT group_concat(name, char(10)) FROM pragma_table_info($1)
+		WHERE EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 AND name = $1 COLLATE NOCASE)`, table).Scan(&names)
 	return strings.FieldsFunc(names.String, func(r rune) bool { return r == '\n' }), err
 }
 
@@ -58,7 +61,7 @@ func readRows(ctx context.Context, c *databaseCopy, table, key string, after int
 			yield(nil, err)
 			return
 		}
-		t := &tableReader{ctx: ctx, db: c.DB, columns: []string{key}}
+		t := &tableReader{ctx: ctx, db: c, columns: []string{key}}
 		selected := key
 		for _, column := range wanted {
 			if slices.Contains(have, column) {
@@ -77,13 +80,23 @@ func readRows(ctx context.Context, c *databaseCopy, table, key string, after int
 // A tableReader reads a table row by row. The first column is its key.
 type tableReader struct {
 	ctx        context.Context
-	db         *sql.DB
+	db         *databaseCopy
 	columns    []string
 	rows, next string // the queries for the rows, and for the first key, after a key
 }
 
 // errDisorder means a row does not belong where a damaged table has it.
 var errDisorder = errors.New("the rows are not in order")
+
+// errRepeats means a damaged database has the same bytes in many rows.
+var errRepeats = fmt.Errorf("its rows have more than %d times the bytes of the file", rowsRatio)
+
+// The rows of a database may have a megabyte and so many times the bytes of its file: the text may
+// be shorter there.
+const (
+	leastRows = 1 << 20
+	rowsRatio = 2
+)
 
 // read yields the rows after a key, up to one that cannot be read. It returns the last key,
 // and whether there may be more rows.
@@ -92,8 +105,8 @@ func (t *tableReader) read(after int64, yield func(row, error) bool) (last int64
 	if err == nil || !more {
 		return last, false
 	}
-	if t.ctx.Err() != nil {
-		yield(nil, t.ctx.Err())
+	if t.ctx.Err() != nil || errors.Is(err, errRepeats) {
+		yield(nil, cmp.Or(t.ctx.Err(), err))
 		return last, false
 	}
 	switch key, unknown := t.keyAfter(last); {
@@ -129,6 +142,10 @@ func (t *tableReader) stream(after int64, yield func(row, error) bool) (last int
 		r := row{}
 		for i, column := range t.columns {
 			r[column] = strings.ToValidUTF8(values[i].String, "\uFFFD")
+			t.db.room -= int64(len(values[i].String))
+		}
+		if t.db.room < 0 {
+			return last, true, errRepeats
 		}
 		switch key := r.Int(t.columns[0]); {
 		case key > next && held == nil:
@@ -198,6 +215,7 @@ type databaseCopy struct {
 
 	name string
 	dir  string // "" if the file has no name any more
+	room int64  // how many bytes further rows may have
 }
 
 // openCopy copies a database to the directory for temporary files, and opens the copy. The
@@ -230,6 +248,11 @@ func (c *databaseCopy) open(ctx context.Context, file string) (err error) {
 	if c.Damage, err = repair(ctx, file); err != nil {
 		return err
 	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return err
+	}
+	c.room = leastRows + rowsRatio*info.Size()
 	if c.DB, err = openUnlocked(file); err != nil {
 		return err
 	}

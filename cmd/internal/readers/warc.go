@@ -24,30 +24,43 @@ import (
 type warcReader struct {
 	in     *bufio.Reader
 	read   countingReader
+	room   int64            // how many bytes may still be decompressed
 	number int              // of the current record
 	at     int64            // where it begins, decompressed
 	block  io.LimitedReader // the rest of its content
 }
 
-// A countingReader counts the bytes it has read.
+// A countingReader counts the bytes it has read, up to a maximum.
 type countingReader struct {
 	io.Reader
-	n int64
+	n, most int64
 }
 
 // Read implements io.Reader.
 func (r *countingReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
-	r.n += int64(n)
+	if r.n += int64(n); r.n > r.most {
+		err = errExpands
+	}
 	return n, err
 }
+
+// A file may be decompressed to a megabyte and so many times its size, as a document may that
+// is fetched; and so may the answers in it once more.
+const (
+	leastExpanded  = 1 << 20
+	expansionRatio = 200
+)
+
+var errExpands = fmt.Errorf("it is compressed to less than a %dth", expansionRatio)
 
 // mostWARCHeader is the maximum length of a record's header.
 const mostWARCHeader = 64 << 10
 
-func newWARC(r io.Reader) (*warcReader, error) {
-	in := bufio.NewReader(r)
-	w := &warcReader{read: countingReader{Reader: in}}
+// newWARC reads the WARC file in a reader of so many bytes.
+func newWARC(r io.Reader, size int64) (*warcReader, error) {
+	in, most := bufio.NewReader(r), leastExpanded+expansionRatio*size
+	w := &warcReader{read: countingReader{Reader: in, most: most}, room: most}
 	if magic, _ := in.Peek(2); isGzip(magic) {
 		z, err := gzip.NewReader(in)
 		if err != nil {
@@ -157,7 +170,10 @@ func (w *warcReader) answer() (http.Header, []byte, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		body, err = io.ReadAll(io.LimitReader(z, mostSaved))
+		body, err = io.ReadAll(io.LimitReader(z, min(mostSaved, w.room+1)))
+		if w.room -= int64(len(body)); w.room < 0 {
+			return nil, nil, errExpands
+		}
 		return resp.Header, body, err
 	}
 	return resp.Header, body, nil
@@ -187,7 +203,11 @@ func readWARC(ctx context.Context, name string, yield func(capture) error) error
 		return err
 	}
 	defer f.Close()
-	w, damage := newWARC(f)
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	w, damage := newWARC(f, info.Size())
 	for damage == nil && ctx.Err() == nil {
 		var header textproto.MIMEHeader
 		if header, damage = w.next(); damage != nil {
@@ -229,7 +249,7 @@ func (w *warcReader) capture(header textproto.MIMEHeader) (c capture) {
 // feedsOf returns the feeds of the documents in WARC files: the given ones or, if none are
 // given, those the documents name at their own hosts.
 func feedsOf(ctx context.Context, files []savedFile, given []string) (feedGroups, error) {
-	g, roots := feedGroups{map[string]string{}, map[string][]string{}, len(given) > 0}, slices.Clone(given)
+	g, roots := feedGroups{map[string]string{}, map[string]map[string]bool{}, len(given) > 0}, slices.Clone(given)
 	for _, f := range files {
 		if !f.isWARC {
 			continue
@@ -258,9 +278,9 @@ func feedsOf(ctx context.Context, files []savedFile, given []string) (feedGroups
 
 // feedGroups tells which feed a document belongs to. Addresses are bare.
 type feedGroups struct {
-	feed  map[string]string   // the feed of a document
-	links map[string][]string // the documents of the same feed
-	given bool                // the feeds are given, so their documents may be at any host
+	feed  map[string]string          // the feed of a document
+	links map[string]map[string]bool // the documents of the same feed
+	given bool                       // the feeds are given, so their documents may be at any host
 }
 
 // add notes a document. It belongs to the same feed as those it links to, and as that at its
@@ -272,11 +292,11 @@ func (g feedGroups) add(doc *feedhistory.Document) {
 	join := func(url string) {
 		to := bare(url)
 		isHost := feedhistory.HostOf(url) == feedhistory.HostOf(doc.URL)
-		if to == at || slices.Contains(g.links[at], to) || !isHost && !g.given {
+		if to == at || !isHost && !g.given {
 			return
 		}
-		if g.links[at] = append(g.links[at], to); isHost {
-			g.links[to] = append(g.links[to], at)
+		if g.link(at, to); isHost {
+			g.link(to, at)
 		}
 	}
 	join(path)
@@ -290,13 +310,20 @@ func (g feedGroups) add(doc *feedhistory.Document) {
 	}
 }
 
+func (g feedGroups) link(from, to string) {
+	if g.links[from] == nil {
+		g.links[from] = map[string]bool{}
+	}
+	g.links[from][to] = true
+}
+
 // assign assigns a document to a feed, with those that belong to the same.
 func (g feedGroups) assign(at, feed string) {
 	if g.feed[at] != "" {
 		return
 	}
 	g.feed[at] = feed
-	for _, to := range g.links[at] {
+	for to := range g.links[at] {
 		g.assign(to, feed)
 	}
 }

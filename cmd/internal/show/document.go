@@ -451,7 +451,7 @@ func idText(e *feedhistory.Entry) string {
 func Article(p *terminal.Page, e *feedhistory.Entry, r *mirror.Record) {
 	p.Para("", "", titled(e.Title().Plain()))
 	p.Line("")
-	p.Field("feed", r.Feed)
+	p.Field("feed", Address(r.Feed))
 	p.Field("id", idText(e))
 	if item, _ := togofeed.Item(e); item != nil {
 		var names []string

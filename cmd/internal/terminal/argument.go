@@ -47,6 +47,20 @@ func WithoutUser(arg string) string {
 	return scheme + "…" + rest[at:]
 }
 
+// IsPublicHost reports whether the host of an address may be known to others than its own network.
+func IsPublicHost(address string) bool {
+	u, err := feedhistory.ParseURL(address)
+	if err != nil {
+		return false
+	}
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.IsGlobalUnicast() && !ip.IsPrivate()
+	}
+	dot := strings.LastIndexByte(host, '.')
+	return dot >= 0 && !slices.Contains([]string{"localhost", "local", "internal", "invalid", "test", "lan"}, host[dot+1:])
+}
+
 // SiteName returns the part common to all addresses of a site: the name registered by
 // the site's owner or, if there is none, the host.
 func SiteName(address string) string {

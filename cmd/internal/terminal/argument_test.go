@@ -9,6 +9,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// Only a host that others may know is worth asking them about.
+func TestIsPublicHost(t *testing.T) {
+	for host, want := range map[string]bool{
+		"feed.example": true, "EXAMPLE.org.": true, "example.org:8080": true, "192.0.2.1": true, "[2001:db8::1]:80": true,
+		"127.0.0.1": false, "127.0.0.1:80": false, "10.1.2.3": false, "[::1]": false, "169.254.1.1": false,
+		"localhost": false, "nas": false, "nas.local": false, "db.internal": false, "a.localhost": false,
+	} {
+		require.Equal(t, want, IsPublicHost("http://"+host+"/feed"), host)
+	}
+}
+
 func TestParseMoment(t *testing.T) {
 	now := time.Date(2004, 3, 1, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]string{

@@ -223,23 +223,56 @@ func (r *StdinReader) begin() {
 	}()
 }
 
-// A StdoutWriter writes to standard output, and records whether anything was written.
+// A StdoutWriter writes to standard output, and records whether anything was written. On a
+// terminal, whatever a verb prints, no control character is obeyed but the end of a line and a tab.
 type StdoutWriter struct {
 	io.Writer
 	Written atomic.Bool
 	Failed  atomic.Pointer[error] // the error of the last failed write; nil if none failed
+
+	mu   sync.Mutex
+	rest []byte // the beginning of a character, or of the end of a line
 }
 
 // Write implements io.Writer.
-func (w *StdoutWriter) Write(p []byte) (int, error) {
+func (w *StdoutWriter) Write(p []byte) (n int, err error) {
 	if len(p) > 0 {
 		w.Written.Store(true)
 	}
-	n, err := w.Writer.Write(p)
+	if IsTerminal(w) {
+		if _, err = w.Writer.Write(w.obeyed(p)); err == nil {
+			n = len(p)
+		}
+	} else {
+		n, err = w.Writer.Write(p)
+	}
 	if err != nil {
 		w.Failed.Store(&err)
 	}
 	return n, err
+}
+
+// obeyed returns text a terminal may get. It keeps back an incomplete character at its end.
+func (w *StdoutWriter) obeyed(p []byte) (out []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := append(w.rest, p...)
+	for w.rest = nil; len(text) > 0; {
+		r, n := utf8.DecodeRune(text)
+		switch {
+		case !utf8.FullRune(text), r == '\r' && len(text) == 1:
+			w.rest = text
+			return out
+		case r == '\r' && text[1] == '\n', r == '\n', r == '\t':
+			out = append(out, text[:n]...)
+		case unicode.IsControl(r), r == utf8.RuneError:
+			out = utf8.AppendRune(out, unicode.ReplacementChar)
+		case !turns(r):
+			out = append(out, text[:n]...)
+		}
+		text = text[n:]
+	}
+	return out
 }
 
 // IsTerminal reports whether the stream is a terminal.
