@@ -46,6 +46,7 @@ func TestServe(t *testing.T) {
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		cancel()
 		require.Equal(t, "ending", <-said)
+		require.NoError(t, r.Context().Err())
 		_, _ = io.WriteString(w, "whole")
 	})}
 	ended := make(chan error, 1)

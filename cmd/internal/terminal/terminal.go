@@ -727,8 +727,11 @@ func AddressOf(l net.Listener) string {
 const serverPatience = 10 * time.Second
 
 // Serve serves until the context ends; then it calls ending, and lets answers under way
-// come to their end.
+// come to their end. Only then do their contexts end.
 func Serve(ctx context.Context, server *http.Server, l net.Listener, ending func()) error {
+	answers, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	server.BaseContext = func(net.Listener) context.Context { return answers }
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
 	select {
@@ -740,6 +743,7 @@ func Serve(ctx context.Context, server *http.Server, l net.Listener, ending func
 	ctx, cancel := context.WithTimeout(context.Background(), serverPatience)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
+		end()
 		return server.Close()
 	}
 	return nil
