@@ -23,6 +23,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -69,6 +70,10 @@ type Server struct {
 	// to one of them, to the host of Base, to this machine's own name, or to a
 	// loopback address; with a Token, also requests to any IP address.
 	Names []string
+
+	// Proxies are the networks of the proxies in front of the server. Their X-Forwarded-For
+	// tells visitors apart, so that nobody's wrong tokens count for others.
+	Proxies []netip.Prefix
 
 	// Output keeps the published documents; if it is lost, URLs change. Nil
 	// means in memory, until the program ends.
@@ -119,7 +124,7 @@ func (s *Server) setUp() {
 	}
 	s.templates = newTemplates(s.root)
 	s.origin = http.NewCrossOriginProtection()
-	s.gate = &gatekeeper{token: s.Token, private: s.Private, base: s.base(), now: s.now, readers: command.SecretFile[[]readerLogin]{Name: s.Readers}}
+	s.gate = &gatekeeper{token: s.Token, private: s.Private, base: s.base(), now: s.now, proxies: s.Proxies, readers: command.SecretFile[[]readerLogin]{Name: s.Readers}}
 	s.polls = s.newPoller(m)
 	s.feeds = &directory{store: s.store}
 	s.feeds.newest.Half, s.feeds.years.Half = keptSmall, keptSmall
@@ -221,6 +226,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// another site's form if there is no TLS.
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	permit := s.gate.permit(r)
+	r = r.WithContext(context.WithValue(r.Context(), permitKey{}, permit))
 	switch {
 	case !s.isAddressed(r):
 		s.fail(w, r, &problem{
@@ -234,13 +241,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 	case isOpen(r):
 		s.mux.ServeHTTP(w, r)
-	case s.gate.isReader(r) && r.Method != http.MethodGet && r.Method != http.MethodHead:
+	case permit.reader && r.Method != http.MethodGet && r.Method != http.MethodHead:
 		s.fail(w, r, errReadOnly)
 	case !s.Private:
 		s.mux.ServeHTTP(w, r)
-	case s.gate.tires(r):
+	case permit.tired:
 		s.fail(w, r, errTooManyGuesses)
-	case s.gate.isReader(r) || s.gate.hasToken(r):
+	case permit.reader || permit.changes:
 		s.mux.ServeHTTP(&privateWriter{ResponseWriter: w}, r)
 	default:
 		s.refuse(w, r)
