@@ -72,7 +72,7 @@ func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request, feed *mir
 	if err != nil {
 		return err
 	}
-	if feed.Head == "" && feed.Entries == 0 {
+	if isUnread(feed) {
 		return republish.ErrUnread
 	}
 	at := s.base() + "feeds/" + name + "/"
@@ -124,6 +124,15 @@ func (s *Server) planSlices(r *http.Request, p *subscribePage) error {
 // MB returns a size in MB, rounded up.
 func (p *subscribePage) MB(bytes int64) string {
 	return strconv.FormatFloat(float64((bytes+99_999)/100_000)/10, 'f', 1, 64)
+}
+
+// SliceAddresses returns the addresses of a slice. A template would escape the query.
+func (p *subscribePage) SliceAddresses(s republish.Slice) []address {
+	query := strings.TrimSuffix("?"+s.Query(), "?")
+	return []address{
+		{p.SliceAt + "atom" + query, "Atom", "application/atom+xml"},
+		{p.SliceAt + "rss" + query, "RSS", "application/rss+xml"},
+	}
 }
 
 // IsLarge reports whether a slice is larger than asked for.
