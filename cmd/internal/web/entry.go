@@ -142,7 +142,7 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request, feed *mirror.
 	if p.Older, p.Newer, err = s.neighbours(ctx, record, ""); err != nil {
 		return err
 	}
-	if words := foldedWords(p.Search); len(words) > 0 {
+	if searchOf(p.Search) != nil {
 		if p.OlderHit, p.NewerHit, err = s.neighbours(ctx, record, p.Search); err != nil {
 			return err
 		}
@@ -158,9 +158,9 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request, feed *mirror.
 
 // mark marks the words of the search.
 func (p *entryPage) mark() {
-	words := foldedWords(p.Search)
-	p.Marked = marked(p.Title, words)
-	p.Content, p.Summary = markedIn(p.Content, words), markedIn(p.Summary, words)
+	search := searchOf(p.Search)
+	p.Marked = marked(p.Title, search)
+	p.Content, p.Summary = markedIn(p.Content, search), markedIn(p.Summary, search)
 }
 
 // newWording returns an entry's text, as far as a page has room for it, in bytes, and the
@@ -215,7 +215,7 @@ func (w *entryText) plain() string { return w.Title + "\n" + plain(w.text) }
 // that is not ""; nil if there is none.
 func (s *Server) neighbours(ctx context.Context, r *mirror.Record, search string) (older, newer *entryItem, err error) {
 	for oldest, found := range map[bool]**entryItem{false: &older, true: &newer} {
-		query := mirror.Query{Feed: r.Feed, Search: search, Prefix: isBeginning(search), Beyond: r, Reverse: oldest, Limit: 1}
+		query := mirror.Query{Feed: r.Feed, Search: search, Prefix: words.IsBeginning(search), Beyond: r, Reverse: oldest, Limit: 1}
 		other, err := lastOf(ctx, s.store, query)
 		if err != nil {
 			return nil, nil, err
@@ -406,10 +406,9 @@ func sizeText(length string) string {
 	return terminal.RoughSize(n)
 }
 
-// marked marks in a text the words beginning with a word of a search, whatever their
-// case and accents.
-func marked(text string, words []string) template.HTML {
-	if len(words) == 0 {
+// marked marks in a text the words a search looks for.
+func marked(text string, search words.Query) template.HTML {
+	if search == nil {
 		return template.HTML(template.HTMLEscapeString(text))
 	}
 	var b strings.Builder
@@ -424,7 +423,7 @@ func marked(text string, words []string) template.HTML {
 			end = len(text)
 		}
 		word := template.HTMLEscapeString(text[:end])
-		if folded := fold(text[:end]); slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(folded, w) }) {
+		if search.Marks(text[:end]) {
 			word = "<mark>" + word + "</mark>"
 		}
 		b.WriteString(word)
@@ -434,15 +433,15 @@ func marked(text string, words []string) template.HTML {
 }
 
 // markedIn marks words in sanitised markup.
-func markedIn(markup template.HTML, words []string) template.HTML {
-	if len(words) == 0 || markup == "" {
+func markedIn(markup template.HTML, search words.Query) template.HTML {
+	if search == nil || markup == "" {
 		return markup
 	}
 	var b strings.Builder
 	z := html.NewTokenizer(strings.NewReader(string(markup)))
 	for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
 		if raw := string(z.Raw()); kind == html.TextToken {
-			b.WriteString(string(marked(string(z.Text()), words)))
+			b.WriteString(string(marked(string(z.Text()), search)))
 		} else {
 			b.WriteString(raw)
 		}
@@ -451,12 +450,6 @@ func markedIn(markup template.HTML, words []string) template.HTML {
 }
 
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) }
-
-// fold returns a word in lower case without accents.
-func fold(word string) string { return strings.Join(foldedWords(word), "") }
-
-// foldedWords returns the words of a search, folded.
-func foldedWords(search string) []string { return words.Fields(search) }
 
 // mostCompared is the maximum number of words of each version to compare: the
 // time grows with the product of their numbers.

@@ -36,10 +36,21 @@ func requireFilters(t *testing.T, w *world, blog, tides string) {
 	for _, q := range []string{"sto", "storm", "Storm pet", "storm petrels"} {
 		found := w.page(blog+"?q="+url.QueryEscape(q), http.StatusOK)
 		require.Regexp(t, `<mark>Storm</mark> (<mark>)?petrels`, found, q)
-		require.NotContains(t, found, "No entry matches", q)
+		require.NotContains(t, found, "No entries match", q)
 	}
-	require.Contains(t, w.page(blog+"?q=pet+storm", http.StatusOK), "No entry matches", "only the last word is unfinished")
+	require.Contains(t, w.page(blog+"?q=pet+storm", http.StatusOK), "No entries match", "only the last word is unfinished")
 	require.Contains(t, w.page("/entries?q=cran", http.StatusOK), "New <mark>crane</mark>")
+
+	// The language of searches is that of the command.
+	for q, want := range map[string]string{
+		"crane OR spring": "New <mark>crane</mark>", "cranes": "New <mark>crane</mark>", `"new crane"`: "<mark>New</mark> <mark>crane</mark>", "new -ferry": "<mark>New</mark> crane",
+	} {
+		require.Contains(t, w.page("/entries?q="+url.QueryEscape(q), http.StatusOK), want, q)
+	}
+	for _, q := range []string{`"crane new"`, `"cranes"`, "new -cranes -storm"} {
+		require.NotContains(t, w.page("/entries?q="+url.QueryEscape(q), http.StatusOK), "New crane", q)
+	}
+	require.Contains(t, w.page("/entries?q=-crane", http.StatusOK), "There is no word to search for")
 
 	// Only deleted entries.
 	require.Equal(t, 1, w.listed(tides+"?deleted=1"))
@@ -49,7 +60,7 @@ func requireFilters(t *testing.T, w *world, blog, tides string) {
 	require.Contains(t, gone, `href="?#entries">Show all entries`)
 	require.Contains(t, gone, "1 entry: ")
 	require.Contains(t, w.page(tides+"?deleted=1&q=spr", http.StatusOK), "<mark>Spring</mark>")
-	require.Contains(t, w.page(tides+"?deleted=1&q=neap", http.StatusOK), "No entry matches")
+	require.Contains(t, w.page(tides+"?deleted=1&q=neap", http.StatusOK), "No entries match")
 	require.Contains(t, w.page("/entries?deleted=1", http.StatusOK), "Spring")
 
 	// A search in a period, and the hits of each month on the timeline.
@@ -143,16 +154,16 @@ func TestReadThrough(t *testing.T) {
 
 func TestMarked(t *testing.T) {
 	for _, test := range [][3]string{
-		{"The Storm petrels", "storm", "The <mark>Storm</mark> petrels"}, {"Storms & <b>", "STO b", "<mark>Storms</mark> &amp; &lt;<mark>b</mark>&gt;"},
+		{"The Storm petrels", "storm", "The <mark>Storm</mark> petrels"}, {"Storms & <b>", "b STO", "<mark>Storms</mark> &amp; &lt;<mark>b</mark>&gt;"},
 		{"Éclair, eclairs", "ecl", "<mark>Éclair</mark>, <mark>eclairs</mark>"}, {"brainstorm", "storm", "brainstorm"}, {"", "x", ""}, {"x", "", "x"},
 	} {
-		require.Equal(t, test[2], string(marked(test[0], foldedWords(test[1]))))
+		require.Equal(t, test[2], string(marked(test[0], searchOf(test[1]))))
 	}
 	long := strings.Repeat("word ", 100) + "the storm came " + strings.Repeat("word ", 100)
-	require.True(t, strings.HasPrefix(around(long, foldedWords("storm")), "… word word word word word word word the storm came"))
+	require.True(t, strings.HasPrefix(around(long, searchOf("storm")), "… word word word word word word word the storm came"))
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String().Draw(t, "text")
-		shown := string(marked(text, foldedWords(rapid.String().Draw(t, "search"))))
+		shown := string(marked(text, searchOf(rapid.String().Draw(t, "search"))))
 		require.NotContains(t, strings.NewReplacer("<mark>", "", "</mark>", "").Replace(shown), "<")
 	})
 	w := newWorld(t, nil)
@@ -166,10 +177,10 @@ func TestMarked(t *testing.T) {
 	require.Contains(t, entry, `?q=ferr#entries">All with “<bdi>ferr</bdi>”`)
 	require.NotContains(t, w.page("/feeds/"+republish.Name(w.feedURL("/news.rss"))+"/entry?id=harbour-3", http.StatusOK), "<mark>")
 	require.Equal(t, `<p title="storm">A <mark>storm</mark> &amp; <a href="x">no <mark>Storms</mark></a> &lt;storm&gt;</p>`,
-		strings.ReplaceAll(string(markedIn(`<p title="storm">A storm &amp; <a href="x">no Storms</a> &lt;storm&gt;</p>`, []string{"storm"})), "<mark>storm</mark>&gt;", "storm&gt;"))
+		strings.ReplaceAll(string(markedIn(`<p title="storm">A storm &amp; <a href="x">no Storms</a> &lt;storm&gt;</p>`, searchOf("storm"))), "<mark>storm</mark>&gt;", "storm&gt;"))
 	rapid.Check(t, func(t *rapid.T) {
 		text := sanitise(feedhistory.Text{Type: "html", Body: rapid.StringMatching(`([a-c<>&"' /]|<b>|</b>|<p title='a'>|&amp;|&lt;){0,30}`).Draw(t, "markup")}, display{})
-		shown := strings.NewReplacer("<mark>", "", "</mark>", "").Replace(string(markedIn(text, []string{"a", "lt", "b"})))
+		shown := strings.NewReplacer("<mark>", "", "</mark>", "").Replace(string(markedIn(text, searchOf("a lt b"))))
 		require.Equal(t, html.UnescapeString(string(text)), html.UnescapeString(shown), "nothing else is changed")
 	})
 }

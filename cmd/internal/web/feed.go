@@ -10,6 +10,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/words"
 	"github.com/feedhistory/feedhistory/republish"
 )
 
@@ -183,7 +184,7 @@ func monthsOf(v *entriesView, months []month) (all []period) {
 
 // daysOf returns the days of a month with entries.
 func (d *directory) daysOf(ctx context.Context, v *entriesView, feed *mirror.Feed, m month) (all []period, err error) {
-	query := mirror.Query{Feed: feed.URL, Since: m.Start, Until: m.Start.AddDate(0, 1, 0), Search: v.Search, Prefix: isBeginning(v.Search), States: v.states(), Reverse: true, Limit: mostDays}
+	query := mirror.Query{Feed: feed.URL, Since: m.Start, Until: m.Start.AddDate(0, 1, 0), Search: v.Search, Prefix: words.IsBeginning(v.Search), States: v.states(), Reverse: true, Limit: mostDays}
 	for record, err := range portions(ctx, d.store, query) {
 		if err != nil {
 			return nil, err
