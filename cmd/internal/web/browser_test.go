@@ -376,7 +376,7 @@ const axePackage = "axe-core@4.14.1"
 // axe returns the script of axe-core, "" if there is none. The script is in
 // node_modules (npm install --no-save axe-core) or, with
 // FEEDHISTORY_AXE=required, is installed for the test.
-func axe(t *testing.T) string {
+func axe(t testing.TB) string {
 	dir := "."
 	file := filepath.Join("node_modules", "axe-core", "axe.min.js")
 	if _, err := os.Stat(file); err != nil {
@@ -461,10 +461,54 @@ const byLook = `["color-contrast", "link-in-text-block", "target-size", "scrolla
 // with FEEDHISTORY_LONG=1, all of them always.
 func TestBrowserLook(t *testing.T) {
 	t.Parallel()
-	script := axe(t)
 	b := newTab(t)
 	w := newWorld(t, nil)
-	for i, place := range w.sights() {
+	b.look(w, "", w.sights(), widths)
+}
+
+// Whoever has not shown the token sees one link more, and the owner a button more: the pages
+// are sound for both, and from 320 px on the navigation is one line, of which nothing is cut.
+func TestBrowserToken(t *testing.T) {
+	t.Parallel()
+	b := newTab(t)
+	widths := append([]int64{320}, widths...)
+	w := newWorld(t, func(s *Server) { s.Token = "open sesame" })
+	w.token = "open sesame"
+	w.write(2003, 2005)
+	blog := strings.TrimPrefix(w.add("/blog/feed.atom"), "/")
+	places := []sight{{"feeds", ""}, {"entries", "entries"}, {"overview", "overview"}, {"feed", blog}, {"subscribe", blog + "/subscribe"}, {"token", "token"}, {"nothing", "nothing"}}
+	private := newWorld(t, func(s *Server) { s.Token, s.Private = "open sesame", true })
+	for name, state := range map[string]struct {
+		*world
+		places []sight
+		login  bool
+	}{
+		"guest": {world: w, places: places}, "refused": {world: private, places: []sight{{"refused", ""}}},
+		"owner":         {world: w, places: []sight{{"feeds", ""}, {"subscribe", blog + "/subscribe"}, {"readers", "readers"}}, login: true},
+		"private-owner": {world: private, places: []sight{{"empty", ""}, {"readers", "readers"}}, login: true},
+	} {
+		b := b.another()
+		if state.login {
+			b.open(state.url + "token")
+			b.do(chromedp.SendKeys(chromedp.CSS("#token"), "open sesame"))
+			b.click("main button.main")
+		}
+		b.look(state.world, name+"-", state.places, widths)
+		for _, width := range widths {
+			b.resize(width)
+			require.Equal(t, 1., evaluate[float64](b, `new Set([...document.querySelectorAll(".top nav a")].map((a) => a.getBoundingClientRect().top)).size`), "%s-%d", name, width)
+			require.Less(t, evaluate[float64](b, `Math.max(...[...document.querySelectorAll(".top nav a")].map((a) => a.getBoundingClientRect().height))`), 40., "%s-%d", name, width)
+		}
+		if state.login {
+			b.click(".out button")
+		}
+	}
+}
+
+// look looks at pages in both themes and some widths. Pictures of them have names with a prefix.
+func (b *tab) look(w *world, prefix string, places []sight, widths []int64) {
+	t, script := b.t, axe(b.t)
+	for i, place := range places {
 		if *only != "" && place.name != *only {
 			continue
 		}
@@ -479,7 +523,7 @@ func TestBrowserLook(t *testing.T) {
 			b.resize(width)
 			for _, scheme := range []string{"light", "dark"} {
 				b.scheme(scheme)
-				what := fmt.Sprintf("%s-%d-%s", place.name, width, scheme)
+				what := fmt.Sprintf("%s%s-%d-%s", prefix, place.name, width, scheme)
 				require.LessOrEqual(t, evaluate[int64](b, "document.documentElement.scrollWidth"), width, what)
 				require.Empty(t, evaluate[string](b, contrasts), what)
 				require.Empty(t, evaluate[string](b, small), "%s: text that is too small", what)
