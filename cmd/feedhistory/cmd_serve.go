@@ -228,7 +228,10 @@ func (c *serveCommand) serveStore(w *command.World, listener net.Listener, store
 	site := "http://" + terminal.AddressOf(listener) + "/"
 	server := &web.Server{
 		Store: store, Mirror: &mirror.Mirror{Store: mirror.Public(store), Client: w.Client(w.Stderr)}, Output: publish.Dir{Path: c.publishedDir()},
-		Base: cmp.Or(c.Base, site), Token: c.Token, Names: c.Name, Logger: log,
+		Base: cmp.Or(c.Base, site), Token: c.Token, Names: c.Name, Logger: log, Hints: web.Hints{Listens: !web.IsLocal(listener.Addr().String())},
+	}
+	if c.DB != database.DefaultDB() {
+		server.Hints.DB = "--db " + terminal.ShellWord(c.Place())
 	}
 	for _, text := range c.TrustedProxy {
 		proxy, _ := web.ParseProxy(text) // Validate has checked it

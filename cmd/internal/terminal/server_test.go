@@ -28,6 +28,12 @@ func TestAddress(t *testing.T) {
 	}
 }
 
+func TestShellWord(t *testing.T) {
+	for word, want := range map[string]string{"/var/feeds.db": "/var/feeds.db", "my feeds.db": "'my feeds.db'", "it's": `'it'\''s'`, "": "''", "$(x)": "'$(x)'"} {
+		require.Equal(t, want, ShellWord(word))
+	}
+}
+
 func TestListen(t *testing.T) {
 	l, err := ListenAt("127.0.0.1:0")
 	require.NoError(t, err)

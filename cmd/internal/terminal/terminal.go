@@ -723,6 +723,15 @@ func AddressOf(l net.Listener) string {
 	return l.Addr().String()
 }
 
+// ShellWord returns a word of a command as a shell has to be given it.
+func ShellWord(word string) string {
+	plain := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || strings.ContainsRune("/._-+:,@%=", r) }
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
 // serverPatience is how long answers under way may take when a server ends.
 const serverPatience = 10 * time.Second
 

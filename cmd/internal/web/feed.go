@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -49,7 +50,7 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request, feed *mirror.F
 	if err != nil {
 		return err
 	}
-	p := &feedPage{feedView: v, Progress: progressOf(feed, v.Waits), Site: republish.Site(feed), Source: webLink(feed.URL), Older: capitalised(command.OlderHintOf(feed))}
+	p := &feedPage{feedView: v, Progress: progressOf(feed, v.Waits), Site: republish.Site(feed), Source: webLink(feed.URL), Older: s.olderHint(feed)}
 	name, err := s.published.Name(r.Context(), feed.URL)
 	if err != nil {
 		return err
@@ -70,6 +71,11 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request, feed *mirror.F
 		}
 	}
 	return s.render(w, r, http.StatusOK, "feed", v.Title(), p)
+}
+
+// olderHint says how to look for older entries of a feed, in the server's database.
+func (s *Server) olderHint(feed *mirror.Feed) string {
+	return capitalised(strings.Replace(command.OlderHintOf(feed), "feedhistory sync", s.Hints.Command("sync"), 1))
 }
 
 // Lang returns the language of the feed, according to its newest entry.
