@@ -1,12 +1,15 @@
 package web
 
 import (
+	"cmp"
 	"context"
+	"encoding/xml"
 	"fmt"
 	"html/template"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +36,6 @@ type entryPage struct {
 	Added, Changed time.Time
 	Link           string // the original; "" if unknown
 	Sound          enclosures
-	Play           bool // whether files can be played here
 	entryImages
 	Older, Newer *entryItem // nil if there is none
 	OlderHit     *entryItem // the hits of the search before and after the entry
@@ -55,9 +57,6 @@ func (p *entryPage) More(asked string) string {
 	q := url.Values{"id": {p.ID}}
 	if p.Search != "" {
 		q.Set("q", p.Search)
-	}
-	if p.Play {
-		q.Set("play", "")
 	}
 	if asked != "" {
 		q.Set(asked, "")
@@ -115,7 +114,7 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request, feed *mirror.
 	}
 	q, room := r.URL.Query(), mostShown
 	p := &entryPage{
-		Play: q.Has("play"), entryImages: imagesOf(r), Search: strings.TrimSpace(q.Get("q")),
+		entryImages: imagesOf(r), Search: strings.TrimSpace(q.Get("q")),
 		Feed: republish.Name(feed.URL), Of: titleOf(feed), ID: record.ID, State: record.State,
 		Added: record.Added, Changed: record.Changed, Link: webLink(record.Content.Link),
 	}
@@ -150,9 +149,9 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request, feed *mirror.
 	if p.Strip, err = s.stripOf(ctx, feed, record); err != nil {
 		return err
 	}
-	p.Sound, p.HasImages = newEnclosures(e, p.Play, p.More("play")), p.hasImages()
+	p.Sound, p.HasImages = newEnclosures(e), p.hasImages()
 	p.mark()
-	w.Header().Set("Content-Security-Policy", policyWith(p.Play, p.Images))
+	w.Header().Set("Content-Security-Policy", policyWith(p.Sound.Plays(), p.Images))
 	return s.render(w, r, http.StatusOK, "entry", p.Title, p)
 }
 
@@ -321,15 +320,15 @@ func (p *dayPage) After() string  { return p.Day.AddDate(0, 0, 1).Format("01-02"
 
 // An enclosure is a file of an entry.
 type enclosure struct {
-	URL, Kind, Size string
-	Audio, Video    bool
+	URL, Name, Kind, Size string
+	Audio, Video          bool
 }
 
-// An enclosures is the files of an entry as a page shows them.
+// An enclosures is the files of an entry as a page shows them. A player loads nothing before
+// somebody plays it.
 type enclosures struct {
-	List []enclosure
-	Play bool   // whether they can be played here
-	Ask  string // the query of the page on which they can be played
+	List     []enclosure
+	Chapters []chapter // of the first file that can be played
 }
 
 // AllAudio reports whether all files are audio.
@@ -337,9 +336,14 @@ func (p enclosures) AllAudio() bool {
 	return !slices.ContainsFunc(p.List, func(e enclosure) bool { return !e.Audio })
 }
 
+// Plays reports whether there is a player.
+func (p enclosures) Plays() bool {
+	return slices.ContainsFunc(p.List, func(e enclosure) bool { return e.Audio || e.Video })
+}
+
 // newEnclosures returns the files of an entry, none if it is damaged.
-func newEnclosures(e *feedhistory.Entry, play bool, ask string) (p enclosures) {
-	if p = (enclosures{Play: play, Ask: ask}); e == nil {
+func newEnclosures(e *feedhistory.Entry) (p enclosures) {
+	if e == nil {
 		return p
 	}
 	for _, l := range e.Links {
@@ -348,9 +352,73 @@ func newEnclosures(e *feedhistory.Entry, play bool, ask string) (p enclosures) {
 			continue
 		}
 		kind, _, _ := strings.Cut(strings.ToLower(l.Type), "/")
-		p.List = append(p.List, enclosure{URL: address, Kind: l.Type, Size: sizeText(l.Length), Audio: kind == "audio", Video: kind == "video"})
+		p.List = append(p.List, enclosure{
+			URL: address, Name: fileName(address), Kind: l.Type, Size: sizeText(l.Length), Audio: kind == "audio", Video: kind == "video",
+		})
+	}
+	at := slices.IndexFunc(p.List, func(e enclosure) bool { return e.Audio || e.Video })
+	if at >= 0 {
+		p.Chapters = chaptersOf(e, p.List[at].URL)
 	}
 	return p
+}
+
+// fileName returns the name of a file at a URL, or the host if it has none.
+func fileName(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	if name := path.Base(u.Path); name != "/" && name != "." {
+		return name
+	}
+	return u.Host
+}
+
+// A chapter is a part of an episode.
+type chapter struct {
+	Title, At string // the time as people write it
+	Seconds   float64
+	URL       string // the file from this time on (Media Fragments)
+}
+
+// mostChapters is the maximum number of chapters to show.
+const mostChapters = 200
+
+// chaptersOf returns an episode's Podlove Simple Chapters, in its file.
+func chaptersOf(e *feedhistory.Entry, file string) (all []chapter) {
+	var list struct {
+		XMLName  xml.Name `xml:"http://podlove.org/simple-chapters chapters"`
+		Chapters []struct {
+			Start string `xml:"start,attr"`
+			Title string `xml:"title,attr"`
+		} `xml:"http://podlove.org/simple-chapters chapter"`
+	}
+	for _, element := range e.Extensions() {
+		if !strings.Contains(element, "simple-chapters") || xml.Unmarshal([]byte(element), &list) != nil {
+			continue
+		}
+		for _, c := range list.Chapters[:min(len(list.Chapters), mostChapters)] {
+			if seconds, ok := secondsOf(c.Start); ok {
+				at, _ := strings.CutPrefix(time.Unix(int64(seconds), 0).UTC().Format("15:04:05"), "00:")
+				all = append(all, chapter{cmp.Or(strings.TrimSpace(c.Title), "Untitled"), at, seconds, fmt.Sprintf("%s#t=%g", file, seconds)})
+			}
+		}
+		break
+	}
+	return all
+}
+
+// secondsOf reads a normal play time of less than a day, such as 1:02:03.5 (RFC 2326 §3.6).
+func secondsOf(text string) (seconds float64, ok bool) {
+	for part := range strings.SplitSeq(strings.TrimSpace(text), ":") {
+		n, err := strconv.ParseFloat(part, 64)
+		if err != nil || !(n >= 0 && n < 24*60*60) {
+			return 0, false
+		}
+		seconds = 60*seconds + n
+	}
+	return seconds, seconds < 24*60*60
 }
 
 // An episode is the podcast's description of an entry.

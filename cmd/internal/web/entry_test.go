@@ -222,12 +222,18 @@ func TestOnDemand(t *testing.T) {
 	w := newWorld(t, nil)
 	w.write(2003, 2004)
 	pod := w.add("/pod.rss")
-	body := w.page(pod+"/entry?id=pod-1", http.StatusOK)
-	require.Contains(t, body, `audio/mpeg, 1.2 MB`)
-	require.Contains(t, body, `href="?id=pod-1&amp;play=">Play here`)
-	require.NotContains(t, body, "<audio")
-	_, body, header := w.get(pod + "/entry?id=pod-1&play")
-	require.Contains(t, body, `<audio controls preload="none" src="https://pod.example/1.mp3"></audio>`)
+	_, body, header := w.get(pod + "/entry?id=pod-1")
+	requireSound(t, body)
+	require.Contains(t, body, `<a rel="noreferrer nofollow" href="https://pod.example/1.mp3">1.mp3</a> <span class="quiet">audio/mpeg, 1.2 MB</span>`)
+	require.Contains(t, body, `<audio controls preload="none" src="https://pod.example/1.mp3"></audio>`, "which loads nothing before somebody plays it")
+	require.Contains(t, body, "3 chapters")
+	for _, chapter := range []string{
+		`href="https://pod.example/1.mp3#t=0" data-seek="0"><span class="at">00:00</span> <bdi>Hello</bdi>`,
+		`href="https://pod.example/1.mp3#t=90.5" data-seek="90.5"><span class="at">01:30</span> <bdi>Fog &amp; ships</bdi>`,
+		`href="https://pod.example/1.mp3#t=3723" data-seek="3723"><span class="at">01:02:03</span> <bdi>Untitled</bdi>`,
+	} {
+		require.Contains(t, body, chapter)
+	}
 	require.Equal(t, policy()+"; media-src http: https:", header.Get("Content-Security-Policy"))
 
 	blog := w.add("/blog/feed.atom")
@@ -254,7 +260,8 @@ func TestOnDemand(t *testing.T) {
 	require.Contains(t, body, "<img ")
 	require.Contains(t, body, "as links again")
 	require.Contains(t, header.Get("Content-Security-Policy"), "img-src 'self' http: https:;")
-	require.NotContains(t, w.page(pod+"/entry?id=pod-1", http.StatusOK), "<img")
+	_, body, _ = w.get(pod + "/entry?id=pod-1")
+	require.NotContains(t, body, "<img")
 	status, _, header := w.do(http.MethodPost, blog+"/images", url.Values{"show": {"always"}, "next": {"https://evil.example/"}})
 	require.Equal(t, http.StatusSeeOther, status)
 	require.Equal(t, "/", header.Get("Location"))
@@ -264,7 +271,7 @@ func TestOnDemand(t *testing.T) {
 	require.Contains(t, body, "Show its images")
 
 	hostile := w.add("/hostile.atom")
-	_, body, _ = w.get(hostile + "/entry?images&play&id=" + url.QueryEscape(`"><script>harmed=1</script>`))
+	_, body, _ = w.get(hostile + "/entry?images&id=" + url.QueryEscape(`"><script>harmed=1</script>`))
 	require.NotRegexp(t, `<[^>]*onerror=`, body, "as text it does no harm")
 	requireSound(t, body)
 }
