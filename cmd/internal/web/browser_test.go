@@ -424,7 +424,7 @@ func (w *world) sights() []sight {
 		sight{"wide", odd + "/entry?id=urn:odd:wide"}, sight{"token", "token"}, sight{"subscribe", blog + "/subscribe?start=2026-12-01&every=2d&days=mon&days=thu&zone=Europe/Berlin&per=2&time=07:30"},
 		sight{"nonsense", blog + "/subscribe?size=99&start=2026-12-01&every=1s"}, sight{"choose", add("/blog.html")}, sight{"oldest", blog + "?order=oldest"}, sight{"day", blog + "/day?day=01-09"},
 		sight{"month", blog + "?month=2012-03&span=1"},
-		sight{"play", add("/pod.rss") + "/entry?id=pod-1&play"}, sight{"overview", "overview"}, sight{"sorted", "?show=window&sort=entries"},
+		sight{"episode", add("/pod.rss") + "/entry?id=pod-1"}, sight{"overview", "overview"}, sight{"sorted", "?show=window&sort=entries"},
 		sight{"marked", blog + "/entry?q=storm&id=" + url.QueryEscape("tag:lighthouse.example,2012:3/1")},
 	)
 }
@@ -735,9 +735,48 @@ func TestBrowserTexts(t *testing.T) {
 	b.loads(`document.querySelectorAll(".content img").length === 1 && document.querySelector(".content img").naturalWidth === 600`)
 	check(360)
 	b.resize(1440)
-	b.open(w.url + pod + "/entry?id=pod-1&play")
+	b.open(w.url + pod + "/entry?id=pod-1")
 	require.Less(t, evaluate[float64](b, `document.querySelector("audio").getBoundingClientRect().top`), 500., "the player is above the notes")
 	check(1440)
+}
+
+// A chapter begins in the player, and times are in the zone of the reader.
+func TestBrowserEpisode(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	page := w.url + strings.TrimPrefix(w.add("/pod.rss"), "/") + "/entry?id=pod-1"
+	b.open(page)
+	require.Contains(t, b.text(".byline"), "4 January 2020, 10:00 UTC")
+	require.Contains(t, b.text(".bottom"), "All times are in UTC.")
+	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("audio").play = function () { this.dataset.played = "yes"; return Promise.resolve(); }; document.querySelector("[data-seek='90.5']").click()`))
+	require.Equal(t, "90.5 yes", evaluate[string](b, `(({ currentTime, dataset }) => currentTime + " " + dataset.played)(document.querySelector("audio"))`))
+	require.True(t, strings.HasSuffix(evaluate[string](b, "location.href"), "id=pod-1"), "the page stays")
+	_, err := chromedp.Call(b.ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Europe/Berlin"})
+	require.NoError(t, err)
+	b.open(page)
+	require.Contains(t, b.text(".byline"), "4 January 2020, 11:00 CET")
+	require.Contains(t, b.text(".bottom"), "Times are in your zone, Europe/Berlin, and days in UTC.")
+}
+
+// On a phone, the first entry of a feed is within the first screen, and the timeline unfolds with
+// all of its years.
+func TestBrowserPhone(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	w.write(1996, 2026)
+	w.lose("feed/9-")
+	b.do(chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile))
+	for _, feed := range []string{"/news.rss", "/blog/feed.atom"} {
+		b.open(w.url + strings.TrimPrefix(w.add(feed), "/"))
+		require.LessOrEqual(t, evaluate[float64](b, `document.querySelector(".entries li").getBoundingClientRect().bottom`), 740., feed)
+		require.Zero(t, evaluate[int](b, `document.querySelector(".timeline").getClientRects().length`), feed)
+	}
+	b.do(chromedp.Click(chromedp.CSS("label[for=fold]")))
+	require.Equal(t, 1, evaluate[int](b, `document.querySelector(".timeline").getClientRects().length`))
+	require.Greater(t, evaluate[int](b, `document.querySelectorAll(".years a").length`), 20)
+	require.Zero(t, evaluate[int](b, `[...document.querySelectorAll(".years a, .scale")].filter((a) => a.getBoundingClientRect().right > innerWidth || a.getBoundingClientRect().left < 0).length`))
+	require.LessOrEqual(t, evaluate[int](b, "document.documentElement.scrollWidth"), 360)
+	require.Zero(t, evaluate[int](b, `((svg) => [...svg.querySelectorAll("text")].filter((text) => text.getBoundingClientRect().right > svg.getBoundingClientRect().right).length)(document.querySelector(".timeline svg"))`), "years are whole")
 }
 
 // Text that is written right to left is set so, and the page around it is not.
@@ -803,6 +842,7 @@ func TestBrowserTouch(t *testing.T) {
 	_, err := chromedp.Call(b.ctx, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true})
 	require.NoError(t, err)
 	b.open(w.url + strings.TrimPrefix(w.add("/blog/feed.atom"), "/"))
+	b.tap("label[for=fold]")
 	b.tap(".timeline svg a:nth-child(9)")
 	require.Eventually(t, func() bool { return strings.Contains(b.text("[data-says]"), "Tap again to go there.") }, patience, 20*time.Millisecond)
 	require.Regexp(t, `^\w+ \d{4}: \d+ entr`, b.text("[data-says]"))
