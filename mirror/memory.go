@@ -141,16 +141,18 @@ func (m *memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 		if q.AfterCommit != nil && q.Feed == "" {
 			return nil, errors.New("mirror: a Query with AfterCommit needs a Feed")
 		}
-		search := words.Fields(q.Search)
-		if q.Search != "" && len(search) == 0 {
-			return nil, fmt.Errorf("mirror: no words in %q: %w", q.Search, errors.ErrUnsupported)
+		var search words.Query
+		if q.Search != "" {
+			if search, err = words.Parse(q.Search, q.Prefix); err != nil {
+				return nil, fmt.Errorf("mirror: %w", err)
+			}
 		}
 		for url, f := range m.feeds {
 			if q.Feed != "" && q.Feed != url {
 				continue
 			}
 			for _, e := range f.entries {
-				if e.record != nil && q.has(e.record) && e.record.says(search, q.Prefix) {
+				if e.record != nil && q.has(e.record) && e.record.meets(search) {
 					found = append(found, e.record)
 				}
 			}
@@ -160,18 +162,18 @@ func (m *memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 	})
 }
 
-// says reports whether the title and the content together contain all of the
-// words. With prefix, the last one may be the beginning of a word.
-func (r *Record) says(all []string, prefix bool) bool {
-	if len(all) == 0 {
+// meets reports whether the title and the content together meet a search; the zero Query is
+// none.
+func (r *Record) meets(search words.Query) bool {
+	if search == nil {
 		return true
 	}
-	var s words.Set
+	s := words.Set{Phrases: search.Phrases()}
 	s.Add(r.Content.Title)
 	if e, err := r.Entry(); err == nil {
 		s.AddEntry(e)
 	}
-	return s.Contains(all, prefix)
+	return search.Match(s.Contains)
 }
 
 // Versions implements Store.

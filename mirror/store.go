@@ -90,7 +90,7 @@ type Store interface {
 	Commit(ctx context.Context, c *Commit) error
 
 	// Entries yields the records selected by a query, with their contents, in its order. If
-	// the query's Search has no searchable words, or the store does not search, the error
+	// the query's Search has no searchable words or too many, or the store does not search, the error
 	// matches errors.ErrUnsupported. The values the query points to may change afterwards:
 	// Entries copies them.
 	Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
@@ -207,9 +207,10 @@ type Query struct {
 	Since time.Time // Since is the earliest Record.Time; zero means any.
 	Until time.Time // Until is the Record.Time at which the query ends, exclusive; zero means any.
 
-	// Search, if not "", selects entries whose title or content contains all of
-	// its words; case does not matter. The database decides what a word is. No
-	// character of Search is an operator.
+	// Search, if not "", selects entries by the words of their titles and contents, as
+	// words.Parse reads it: all of its words in any of their forms, "a phrase", -excluded, and
+	// one side or the other of OR. Case and accents do not matter. Whatever it is, it is no
+	// statement of the database.
 	Search string
 
 	// Prefix makes the last word of Search match all words beginning with it, for

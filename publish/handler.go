@@ -39,7 +39,8 @@ import (
 //
 // Unlike http.FileServerFS, a Handler uses the documents themselves: it sends the media
 // type of their format, an ETag of their content, a Cache-Control for their place in
-// the feed's history, Link headers with the relations in their heads, and gzip to
+// the feed's history, a Content-Security-Policy under which a browser runs nothing of their
+// markup, Link headers with the relations in their heads, and gzip to
 // clients accepting it. A client that asks for it (A-IM: feed) gets only the entries it lacks.
 // It lists no directories, and does not serve hidden files (names
 // that begin with a dot), temporary files and locks.
@@ -299,6 +300,9 @@ func (h *Handler) read(f *openFile) (*documentHeader, error) {
 	served, doc, whole := delivery(f.name, text.String(), h.MaxAge)
 	d.fields = http.Header{"Content-Type": {served.Type}, "Cache-Control": {served.CacheControl}, "X-Content-Type-Options": {"nosniff"}}
 	d.compressible = doc != nil || text.Len() > 0 && isTextType(served.Type)
+	if doc != nil || strings.Contains(served.Type, "xml") {
+		d.fields.Set("Content-Security-Policy", serve.Policy)
+	}
 	if doc != nil {
 		linkFields(d.fields, doc.Links)
 	}

@@ -27,7 +27,7 @@ func describe(w http.ResponseWriter, format feedhistory.Format, cache string) {
 	h := w.Header()
 	h.Set("Content-Type", mediaTypeOf(format))
 	h.Set("Cache-Control", cache)
-	h.Set("Content-Security-Policy", documentPolicy)
+	h.Set("Content-Security-Policy", serve.Policy)
 }
 
 // serveDocument answers with a document.

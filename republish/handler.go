@@ -215,7 +215,7 @@ func (h *Handler) setUp() {
 	} {
 		h.mux.Handle("GET /feeds/{id}/"+pattern, h.page(serve))
 	}
-	h.mux.HandleFunc("GET /feeds/{id}/index/{name}", h.serveArchive)
+	h.mux.Handle("GET /feeds/{id}/index/{name}", h.files)
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, &Error{http.StatusNotFound, "there is no such document", "Begin at the address of a feed."})
 	})
@@ -340,10 +340,6 @@ func stateOf(base, feed, document, tag string) (commits int64, changed time.Time
 	ok = n == 2 && tag == tagAt(base, feed, document, commits, nanoseconds)
 	return commits, time.Unix(0, nanoseconds), ok
 }
-
-// documentPolicy is the policy for documents: a browser showing them must not
-// run their markup.
-const documentPolicy = "default-src 'none'; sandbox"
 
 func mediaTypeOf(format feedhistory.Format) string {
 	if format == feedhistory.RSS {

@@ -103,7 +103,7 @@ func (h *Handler) serveIndex(w http.ResponseWriter, r *http.Request, asked reque
 	if _, err := fs.Stat(h.out, asked.name+"/"+indexName(asked.format)); errors.Is(err, fs.ErrNotExist) {
 		return h.serveEmpty(w, r, asked)
 	}
-	h.serveArchive(w, r)
+	h.files.ServeHTTP(w, r)
 	return nil
 }
 
@@ -167,12 +167,6 @@ func (h *Handler) bringUp(ctx context.Context, url, name string, format feedhist
 func (h *Handler) isPublished(name string, format feedhistory.Format) bool {
 	_, err := readRecord(subOutput{h.out, name}, format)
 	return err == nil
-}
-
-// serveArchive answers with a published document.
-func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Security-Policy", documentPolicy)
-	h.files.ServeHTTP(w, r)
 }
 
 // A publication is a feed being published in one format.

@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -64,7 +63,12 @@ func (c *demoCommand) Run(w *command.World) error {
 	w.Tell("other commands can read the feeds, too: feedhistory fetch --allow-private " + site + demoArchived)
 	w.Tell("Ctrl-C ends the demo and removes its database")
 	server := serveCommand{Location: location}
-	return server.serveHistory(w, listener)
+	store, reads, err := server.openStore(w)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	return server.serveStore(w, listener, store, reads)
 }
 
 // serveDemoSite serves the website on a free port of the loopback interface until end is
@@ -81,7 +85,7 @@ func serveDemoSite(ctx context.Context) (site string, end func(), err error) {
 		return "", nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	server := &http.Server{Handler: handler, BaseContext: func(net.Listener) context.Context { return ctx }, ReadHeaderTimeout: headerTimeout}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = terminal.Serve(ctx, server, listener, func() {}) }) // only a closed listener ends it
 	return site, func() { cancel(); serving.Wait() }, nil

@@ -24,6 +24,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/words"
 	"github.com/feedhistory/feedhistory/publish"
 )
 
@@ -35,7 +36,7 @@ type entriesCommand struct {
 
 	terminal.Period `set:"choice=Show only entries"`
 
-	Search  string `placeholder:"WORDS" help:"Show only entries with all of these words in their title or content."`
+	Search  string `placeholder:"WORDS" help:"Show only entries with all of these words in their title or content; the last one may be the beginning of a word. \"Quotes\" keep words together, -WORD leaves entries out, and OR finds either side."`
 	Deleted bool   `help:"Also show entries no longer part of their feed."`
 	Limit   int    `least:"0" placeholder:"N" help:"Show at most N entries (default: 0, for all)."`
 	Long    bool   `short:"l" help:"Show several lines for each entry: its title, time, id and link."`
@@ -71,7 +72,7 @@ func (c *entriesCommand) Run(w *command.World) (err error) {
 		return err
 	}
 	query := mirror.Query{
-		Since: c.Since.Time, Until: c.Until.Time, Search: c.Search, States: statesOf(c.Deleted), Limit: c.Limit,
+		Since: c.Since.Time, Until: c.Until.Time, Search: c.Search, Prefix: words.IsBeginning(c.Search), States: statesOf(c.Deleted), Limit: c.Limit,
 	}
 	pager := &terminal.Pager{Writer: w.Stdout}
 	if !c.JSON {
@@ -80,7 +81,7 @@ func (c *entriesCommand) Run(w *command.World) (err error) {
 	out := bufio.NewWriterSize(pager, 64<<10)
 	err = c.show(w.Ctx, &terminal.Page{W: out, Width: terminal.Width(w.Stdout)}, database.EntriesOfFeeds(w.Ctx, store, query, feeds), len(feeds) != 1)
 	if errors.Is(err, errors.ErrUnsupported) {
-		err = terminal.UsageError("--search: there is no word in " + strconv.Quote(c.Search))
+		err = terminal.UsageError("--search: there is no word to look for in " + strconv.Quote(c.Search) + ", or there are too many")
 	}
 	return cmp.Or(terminal.UnlessLeft(cmp.Or(c.Failure(err), out.Flush(), pager.Close())), c.damaged.say(w))
 }
@@ -103,7 +104,7 @@ func (c *entriesCommand) show(ctx context.Context, p *terminal.Page, records ite
 		}
 	}
 	if n == 0 && !c.JSON && !c.Enclosures {
-		p.Line("There is no such entry.")
+		p.Line("No entries match.")
 	}
 	return p.Err
 }

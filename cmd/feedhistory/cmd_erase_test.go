@@ -61,7 +61,7 @@ func TestEraseFromFiles(t *testing.T) {
 	require.Contains(t, stderr, "there is no entry with the id urn:none")
 	done(t, "", "erase", "--db", db, "urn:1")
 	require.Empty(t, holds(t, data, "xylosecret"))
-	require.Contains(t, done(t, "", "entries", "--db", db, "--search", "xylosecret"), "no such entry")
+	require.Contains(t, done(t, "", "entries", "--db", db, "--search", "xylosecret"), "No entries match")
 	require.Contains(t, done(t, "", "entries", "--db", db, "--search", "something"), "urn:2")
 
 	done(t, "", "sync", "--allow-private", "--db", db, url+"/feed.atom")

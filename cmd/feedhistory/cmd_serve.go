@@ -18,6 +18,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -65,14 +66,7 @@ const (
 // Run serves until the context ends.
 func (c *serveCommand) Run(w *command.World) error {
 	if c.Dir == "" {
-		if err := c.Locate(); err != nil { // a wrong flag is named even if the address is in use
-			return err
-		}
-		listener, err := terminal.ListenAt(cmp.Or(c.Listen, usualHistory))
-		if err != nil {
-			return err
-		}
-		return c.serveHistory(w, listener)
+		return c.serveHistory(w)
 	}
 	if info, err := os.Stat(c.Dir); err != nil || !info.IsDir() {
 		return errors.New(c.Dir + ": there is no such directory")
@@ -99,7 +93,6 @@ func (c *serveCommand) Run(w *command.World) error {
 func serveHTTP(w *command.World, listener net.Listener, handler http.Handler, log *slog.Logger) error {
 	return terminal.Serve(w.Ctx, &http.Server{
 		Handler:           handler,
-		BaseContext:       func(net.Listener) context.Context { return w.Ctx }, // the end of the context ends answers in progress
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: 64 << 10,
@@ -141,16 +134,21 @@ func subscriptions(files fs.FS, site string) iter.Seq2[string, *feedhistory.Docu
 
 // historyFlags are the flags of the history server.
 type historyFlags struct {
-	Base      string   `placeholder:"URL" help:"Public URL of the history server, with its path if a proxy serves it below one. Republished feeds contain it (default: the URL of --listen)."`
-	Published string   `placeholder:"DIR" help:"Directory for republished feeds, which keeps their addresses stable (default: next to the database; for PostgreSQL, in your data directory)."`
-	Name      []string `placeholder:"HOST" help:"Another host name of the history server (repeatable). The server refuses requests to names other than these, localhost, this machine's own name, the host of --base and, with a token, IP addresses."`
-	Token     string   `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"Secret required for every change (default: without --private, none if only this machine can reach the server; otherwise a random one, which the server prints)."`
-	Private   bool     `help:"Require the token for reading, too; each feed reader gets a login of its own, which can only read, on the page for subscribing. Only then does the server show, poll and republish feeds that need credentials."`
+	Base         string   `placeholder:"URL" help:"Public URL of the history server, with its path if a proxy serves it below one. Republished feeds contain it (default: the URL of --listen)."`
+	Published    string   `placeholder:"DIR" help:"Directory for republished feeds, which keeps their addresses stable (default: next to the database; for PostgreSQL, in your data directory)."`
+	Name         []string `placeholder:"HOST" help:"Another host name of the history server (repeatable). The server refuses requests to names other than these, localhost, this machine's own name, the host of --base and, with a token, IP addresses."`
+	TrustedProxy []string `placeholder:"ADDRESS" help:"Address or network of a proxy in front of the history server (repeatable). Its X-Forwarded-For tells visitors apart, so wrong tokens of one count for no other."`
+	Token        string   `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"Secret required for every change (default: without --private, none if only this machine can reach the server, by --listen, --base and --trusted-proxy; otherwise a random one, which the server prints)."`
+	Private      bool     `help:"Require the token for reading, too; each feed reader gets a login of its own, which can only read, on the page for subscribing. Only then does the server show, poll and republish feeds that need credentials."`
 }
 
-// Validate refuses a base other than the URL of a server, and flags of the history
-// server with a directory.
+// Validate refuses a base other than the URL of a server, and a proxy that is no address.
 func (c *serveCommand) Validate() error {
+	for _, proxy := range c.TrustedProxy {
+		if _, err := web.ParseProxy(proxy); err != nil {
+			return errors.New("--trusted-proxy: " + proxy + ": give an IP address, such as 127.0.0.1, or a network, such as 10.0.0.0/8")
+		}
+	}
 	u, err := url.Parse(c.Base)
 	switch {
 	case c.Base == "":
@@ -164,22 +162,64 @@ func (c *serveCommand) Validate() error {
 // usualHistory is the usual address of the history server.
 const usualHistory = "127.0.0.1:8005"
 
-// serveHistory runs the history server on a database until the context ends.
-func (c *serveCommand) serveHistory(w *command.World, listener net.Listener) error {
-	defer listener.Close()
-	store, err := c.Create(w)
-	reads := errors.Is(err, sqlstore.ErrReadOnly)
-	if reads {
-		w.Say(c.Place() + " can only be read, so its feeds are shown, and not polled")
-		store, err = c.Read(w)
-	}
+// serveHistory runs the history server on a database until the context ends. It looks at the
+// database before it listens, and creates one only where it can listen.
+func (c *serveCommand) serveHistory(w *command.World) error {
+	isNew, err := c.isNew()
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	if c.IsNew {
-		w.Say(c.Place() + " is new: there was no such database")
+	var store *database.Store
+	var reads bool
+	if !isNew {
+		if store, reads, err = c.openStore(w); err != nil {
+			return err
+		}
+		defer store.Close()
 	}
+	listener, err := terminal.ListenAt(cmp.Or(c.Listen, usualHistory))
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	if isNew {
+		if store, err = c.Create(w); err != nil {
+			return err
+		}
+		defer store.Close()
+		w.Tell(c.Place() + " is a new database: add feeds on its first page, or end this and correct --db")
+	}
+	return c.serveStore(w, listener, store, reads)
+}
+
+// isNew reports whether the database does not exist yet. It refuses a file in a directory that
+// does not exist, unless it is the default: the name may be mistyped.
+func (c *serveCommand) isNew() (bool, error) {
+	if err := c.Locate(); err != nil || c.IsPostgres() {
+		return false, err
+	}
+	if _, err := os.Stat(c.DB); !errors.Is(err, fs.ErrNotExist) {
+		return false, nil // opening it reports any other error
+	}
+	dir := filepath.Dir(c.DB)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && c.DB != database.DefaultDB() {
+		return false, errors.New("--db: " + c.DB + ": there is no directory " + dir + ": create it, or correct the name")
+	}
+	return true, nil
+}
+
+// openStore opens the existing database; reads says that it can only be read.
+func (c *serveCommand) openStore(w *command.World) (store *database.Store, reads bool, err error) {
+	store, err = c.Create(w)
+	if reads = errors.Is(err, sqlstore.ErrReadOnly); reads {
+		w.Say(c.Place() + " can only be read, so its feeds are shown, and not polled")
+		store, err = c.Read(w)
+	}
+	return store, reads, err
+}
+
+// serveStore runs the history server until the context ends.
+func (c *serveCommand) serveStore(w *command.World, listener net.Listener, store *database.Store, reads bool) error {
 	level := slog.LevelWarn
 	if w.Verbose {
 		level = slog.LevelInfo
@@ -188,7 +228,14 @@ func (c *serveCommand) serveHistory(w *command.World, listener net.Listener) err
 	site := "http://" + terminal.AddressOf(listener) + "/"
 	server := &web.Server{
 		Store: store, Mirror: &mirror.Mirror{Store: mirror.Public(store), Client: w.Client(w.Stderr)}, Output: publish.Dir{Path: c.publishedDir()},
-		Base: cmp.Or(c.Base, site), Token: c.Token, Names: c.Name, Logger: log,
+		Base: cmp.Or(c.Base, site), Token: c.Token, Names: c.Name, Logger: log, Hints: web.Hints{Listens: !web.IsLocal(listener.Addr().String())},
+	}
+	if c.DB != database.DefaultDB() {
+		server.Hints.DB = "--db " + terminal.ShellWord(c.Place())
+	}
+	for _, text := range c.TrustedProxy {
+		proxy, _ := web.ParseProxy(text) // Validate has checked it
+		server.Proxies = append(server.Proxies, proxy)
 	}
 	if c.Private {
 		if err := c.showPrivate(server, store); err != nil {
@@ -221,10 +268,21 @@ func (c *serveCommand) showPrivate(server *web.Server, store *database.Store) er
 	return nil
 }
 
+// shortToken is the number of characters below which a token can be guessed: the right one is
+// heard however many wrong ones came before it.
+const shortToken = 16
+
 // tellAccess explains how to get access for reading and for changing feeds, and makes a
 // token if the server requires one and has none.
 func (c *serveCommand) tellAccess(w *command.World, server *web.Server, listener net.Listener) error {
-	isLocal := web.IsLocal(listener.Addr().String())
+	base, err := url.Parse(server.Base)
+	if err != nil {
+		return err
+	}
+	isLocal := web.IsLocal(listener.Addr().String()) && web.IsLocal(base.Host) && len(server.Proxies) == 0
+	if c.Token != "" && len(c.Token) < shortToken {
+		w.Say("--token is so short that it can be guessed; give at least " + strconv.Itoa(shortToken) + " characters, or leave it out, and the server makes one")
+	}
 	switch {
 	case server.Token != "" || isLocal && !c.Private:
 	case c.Private:

@@ -117,9 +117,10 @@ func TestServeHistory(t *testing.T) {
 	_, publisher, stop := site.Start()
 	defer stop()
 	defer http.DefaultClient.CloseIdleConnections()
-	file := filepath.Join(t.TempDir(), "new", "feeds.db")
+	file := filepath.Join(t.TempDir(), "feeds.db")
 	args := []string{"--allow-private", "--db", file, "--listen"}
 	base, says, end := history(t, append(args, "127.0.0.1:0")...)
+	require.Contains(t, says.String(), file+" is a new database: ")
 	require.Contains(t, says.String(), "the feeds of "+file+" at "+base)
 	require.Contains(t, pageAt(t, base), "No feeds yet.")
 
@@ -141,6 +142,7 @@ func TestServeHistory(t *testing.T) {
 
 	again, says, end := history(t, append(args, strings.TrimSuffix(strings.TrimPrefix(base, "http://"), "/"))...)
 	require.Equal(t, base, again)
+	require.NotContains(t, says.String(), "new database")
 	require.Equal(t, index, pageAt(t, base+feed+"/index.atom"))
 	require.Equal(t, terminal.ExitOK, end(), says)
 	published, err := fs.Glob(os.DirFS(file+".published"), "*/*/index.atom")
@@ -181,7 +183,7 @@ func TestServeUsage(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
-	file := filepath.Join(t.TempDir(), "feeds.db")
+	file, mistyped := filepath.Join(t.TempDir(), "feeds.db"), filepath.Join(t.TempDir(), "feds")
 	for _, test := range []struct {
 		args   []string
 		status int
@@ -192,13 +194,32 @@ func TestServeUsage(t *testing.T) {
 		{[]string{t.TempDir(), "--base", "https://example.org"}, terminal.ExitUsage, "leave out DIR"},
 		{[]string{t.TempDir(), "--name", "example.org"}, terminal.ExitUsage, "leave out DIR"},
 		{[]string{"--db", "https://example.org", "--listen", taken.Addr().String()}, terminal.ExitUsage, "--db: a file, or a postgres:// URL"},
-		{[]string{"--db", t.TempDir(), "--listen", "127.0.0.1:0"}, terminal.ExitFailed, "the file cannot be opened"},
+		{[]string{"--db", file, "--trusted-proxy", "proxy.example"}, terminal.ExitUsage, "--trusted-proxy: proxy.example: give an IP address"},
+		{[]string{t.TempDir(), "--trusted-proxy", "127.0.0.1"}, terminal.ExitUsage, "leave out DIR"},
+		{[]string{"--db", t.TempDir(), "--listen", taken.Addr().String()}, terminal.ExitFailed, "the file cannot be opened"},
+		{[]string{"--db", filepath.Join(mistyped, "feeds.db"), "--listen", "127.0.0.1:0"}, terminal.ExitFailed, "there is no directory " + mistyped},
 		{[]string{"--db", file, "--listen", taken.Addr().String()}, terminal.ExitFailed, "address already in use"},
 	} {
 		status, _, stderr := call(t.Context(), "", append([]string{"serve"}, test.args...)...)
 		require.Equal(t, test.status, status, "%s: %s", test.args, stderr)
 		require.Contains(t, stderr, test.says)
 	}
+	require.NoFileExists(t, file)
+	require.NoDirExists(t, mistyped)
+}
+
+// A server that others can reach through a proxy has a token, too, and says when one is short.
+func TestServeBehindProxy(t *testing.T) {
+	defer http.DefaultClient.CloseIdleConnections()
+	for _, flags := range [][]string{{"--base", "https://feeds.example/"}, {"--trusted-proxy", "127.0.0.1"}} {
+		_, says, end := history(t, append(flags, "--db", filepath.Join(t.TempDir(), "feeds.db"), "--listen", "127.0.0.1:0")...)
+		require.Contains(t, says.String(), "the token for changes is ")
+		require.NotContains(t, says.String(), "can be guessed")
+		require.Equal(t, terminal.ExitOK, end())
+	}
+	_, says, end := history(t, "--token", "anchor", "--db", filepath.Join(t.TempDir(), "feeds.db"), "--listen", "127.0.0.1:0")
+	require.Contains(t, says.String(), "--token is so short that it can be guessed")
+	require.Equal(t, terminal.ExitOK, end())
 }
 
 // An entry that is erased while the history server runs disappears from its pages and its

@@ -201,7 +201,7 @@ var exclusive = map[string][]exclusion{
 	"list":    {{[]string{"<FEED>"}, []string{"due", "partial"}, "--due and --partial are for the list of all feeds"}},
 	"new":     {{[]string{"json"}, []string{"maildir"}, "--json and --maildir exclude each other"}},
 	"publish": {{[]string{"size"}, []string{"by"}, "--size and --by exclude each other"}},
-	"serve":   {{[]string{"<DIR>"}, []string{"base", "name", "private", "published"}, "--base, --name, --private and --published are for the history server: leave out DIR"}},
+	"serve":   {{[]string{"<DIR>"}, []string{"base", "name", "private", "published", "trusted-proxy"}, "--base, --name, --private, --published and --trusted-proxy are for the history server: leave out DIR"}},
 	"sync": {
 		{[]string{"all"}, []string{"every"}, "--all and --every exclude each other: --every polls all feeds, each when it is due"},
 		{[]string{"all"}, []string{"<URL>", "opml"}, "--all is for the feeds of the database: leave out URL and --opml"},

@@ -526,7 +526,8 @@ func (s *generatedSite) misses(t *testing.T, dir, commands string) {
 // wrongTexts has a wrong value for each flag of text and each verb's flag that differs;
 // "" where every value, or the value of another program, may be right.
 var wrongTexts = map[string]string{
-	"accept": "", "add": "", "against": "/no/such/file", "as": "", "author": "", "backfill-archive": "x y", "badge": "/no/such/file", "base": "x y", "by": "week", "ca-file": "/no/such/file",
+	"serve --trusted-proxy": "proxy.example",
+	"accept":                "", "add": "", "against": "/no/such/file", "as": "", "author": "", "backfill-archive": "x y", "badge": "/no/such/file", "base": "x y", "by": "week", "ca-file": "/no/such/file",
 	"case": "x y", "cookies": "/no/such/file", "db": "http://example.org/", "delete": "", "deletions": "x y", "dialect": "x y", "digests": "/no/such/file",
 	"edit": "", "erase --name": "", "feed": "", "flag": "x y", "format": "x y", "from": "x y", "header": "x y", "html": "/no/such/file", "id": "",
 	"key": "", "name": "", "opml": "", "out": "", "profile": "x y", "protocol": "x y", "proxy": "x y", "publish --from": "",

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"iter"
 	"math/bits"
 	"slices"
@@ -64,21 +63,26 @@ func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.R
 // begin checks a query, and brings the index up to date if the query searches. A reader
 // looks through the entries waiting to be indexed.
 func (s *Store) begin(ctx context.Context, q *mirror.Query) (found *search, err error) {
-	wanted := words.Fields(q.Search)
 	switch {
 	case q.AfterCommit != nil && q.Feed == "":
 		return nil, errors.New("a Query with AfterCommit needs a Feed")
 	case q.Search == "":
 		return nil, nil
-	case len(wanted) == 0:
-		return nil, fmt.Errorf("no words in %q: %w", q.Search, errors.ErrUnsupported)
 	}
-	found = &search{Store: s, wanted: wanted, prefix: q.Prefix, words: s.all(wanted, q.Prefix)}
+	wanted, err := words.Parse(q.Search, q.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	found = &search{Store: s, wanted: wanted, prefix: wanted.HasBeginning(), words: s.expression(wanted)}
 	if s.reads {
-		found.fresh, err = s.unindexed(ctx, wanted, q.Prefix)
-		return found, err
+		found.fresh, err = s.unindexed(ctx, wanted)
+	} else {
+		err = s.Index(ctx)
 	}
-	return found, s.Index(ctx)
+	if err == nil && len(wanted.Phrases()) > 0 {
+		err = found.findPhrases(ctx, q.Feed)
+	}
+	return found, err
 }
 
 // The URL of a feed is looked up for each entry, because the order is the entries'.

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -50,7 +51,7 @@ func (t transaction) indexBatch() error {
 		return t.indexEach(rows)
 	}
 	var found []any
-	err = scanWords(rows, func(key int64, set *words.Set) {
+	err = scanWords(rows, nil, func(key int64, set *words.Set) {
 		found = append(found, key, strings.Join(set.Words(), " "))
 	})
 	if err != nil {
@@ -132,11 +133,11 @@ const (
 	selectTexts = "SELECT " + textColumns + " FROM fh.entries"
 )
 
-// scanWords yields the words of entries. A set is valid only until the next
-// one.
-func scanWords(rows *sql.Rows, yield func(key int64, set *words.Set)) error {
+// scanWords yields the words of entries, and which of the phrases they have. A set is valid only
+// until the next one.
+func scanWords(rows *sql.Rows, phrases []words.Term, yield func(key int64, set *words.Set)) error {
 	defer rows.Close()
-	var set words.Set
+	set := words.Set{Phrases: phrases}
 	for rows.Next() {
 		var key int64
 		var r mirror.Record
@@ -164,9 +165,8 @@ func fillWords(set *words.Set, r *mirror.Record) {
 	}
 }
 
-// unindexed returns the keys of the entries waiting to be indexed with all of the
-// words.
-func (s *Store) unindexed(ctx context.Context, search []string, prefix bool) (found []int64, err error) {
+// unindexed returns the keys of the entries waiting to be indexed that meet a search.
+func (s *Store) unindexed(ctx context.Context, wanted words.Query) (found []int64, err error) {
 	found = []int64{} // nil would be NULL
 	for last, more := int64(math.MinInt64), true; more && err == nil; {
 		more = false
@@ -176,9 +176,9 @@ func (s *Store) unindexed(ctx context.Context, search []string, prefix bool) (fo
 		if err != nil {
 			break
 		}
-		err = scanWords(rows, func(key int64, set *words.Set) {
+		err = scanWords(rows, wanted.Phrases(), func(key int64, set *words.Set) {
 			last, more = key, true
-			if set.Contains(search, prefix) {
+			if wanted.Match(set.Contains) {
 				found = append(found, key)
 			}
 		})
@@ -186,15 +186,44 @@ func (s *Store) unindexed(ctx context.Context, search []string, prefix bool) (fo
 	return found, failure(ctx, err)
 }
 
-// A search finds the entries with the words of a query. If few entries have them, the
+// findPhrases settles a search with phrases: the index finds the entries with their words, and
+// their texts tell which of them have these words one after the other.
+func (f *search) findPhrases(ctx context.Context, feed string) error {
+	candidates, err := f.numbers(ctx, f.hits, f.words)
+	if err != nil {
+		return failure(ctx, err)
+	}
+	f.stage, f.some, f.keys = settled, true, []int64{}
+	for some := range slices.Chunk(candidates, batch) {
+		ask := ask(selectTexts+" WHERE key"+f.in, list(&f.dialect, some))
+		if feed != "" {
+			ask.add(" AND "+ofFeed, keyOf(feed))
+		}
+		rows, err := f.query(ctx, ask.sql.String(), ask.args...)
+		if err != nil {
+			return failure(ctx, err)
+		}
+		err = scanWords(rows, f.wanted.Phrases(), func(key int64, set *words.Set) {
+			if f.wanted.Match(set.Contains) {
+				f.keys = append(f.keys, key)
+			}
+		})
+		if err != nil {
+			return failure(ctx, err)
+		}
+	}
+	return nil
+}
+
+// A search finds the entries that meet a query. If few entries have them, the
 // index finds these, and they are sorted. If very many have them, sorting would take
 // long; so the entries are read in the query's order, and their words compared, until a
 // page is full.
 type search struct {
 	*Store
-	wanted []string
-	prefix bool    // the last wanted word is the beginning of a word
-	words  string  // the wanted words, in the index's syntax
+	wanted words.Query
+	prefix bool    // the query has the beginning of a word
+	words  string  // the query in the index's syntax, with phrases as their words
 	fresh  []int64 // results among the entries waiting to be indexed, for a reader
 
 	stage searchStage
@@ -328,7 +357,7 @@ func (f *search) stride(ctx context.Context, ask *question, last *mirror.Record,
 			return 0, err
 		}
 		fillWords(&set, &r)
-		if set.Contains(f.wanted, f.prefix) {
+		if f.wanted.Match(set.Contains) {
 			f.keys = append(f.keys, key)
 		}
 		*read += len(r.Content.Data)

@@ -83,13 +83,16 @@ func minute(n int) time.Time { return time.Date(2024, 1, 1, 0, n, 0, 0, time.UTC
 
 var drawSearch = rapid.Custom(func(t *rapid.T) mirror.Query {
 	q := mirror.Query{
-		Search: rapid.SampledFrom([]string{"all", "also", "some", "rare", "all some", "some also", "none"}).Draw(t, "search"),
-		Feed:   rapid.SampledFrom([]string{"", "", "a"}).Draw(t, "feed"),
-		Limit:  rapid.IntRange(0, 20).Draw(t, "limit"), Reverse: rapid.Bool().Draw(t, "reverse"),
+		Search: rapid.SampledFrom([]string{
+			"all", "also", "some", "rare", "all some", "some also", "none", "rare OR also", "all -some", "all -some OR rare also", `"all some"`,
+			`"all all" -rare`, `all -"also some"`, "al", "alls", "rares", "raring OR none", `"rares"`, `all OR "some also`,
+		}).Draw(t, "search"),
+		Feed:  rapid.SampledFrom([]string{"", "", "a"}).Draw(t, "feed"),
+		Limit: rapid.IntRange(0, 20).Draw(t, "limit"), Reverse: rapid.Bool().Draw(t, "reverse"),
 		States: mirror.States(rapid.IntRange(0, int(mirror.AllStates)).Draw(t, "states")),
 	}
 	if rapid.Bool().Draw(t, "prefix") {
-		q.Prefix, q.Search = true, rapid.SampledFrom([]string{"a", "al", "all s", "so", "r", "x"}).Draw(t, "beginning")
+		q.Prefix, q.Search = true, rapid.SampledFrom([]string{"a", "al", "all s", "so", "r", "x", `"all s`, `"also`, "rare OR s", "all -s", `x OR "some al`}).Draw(t, "beginning")
 	}
 	if rapid.Bool().Draw(t, "bounded") {
 		q.Since, q.Until = minute(rapid.IntRange(0, 4).Draw(t, "since")), minute(rapid.IntRange(5, 11).Draw(t, "until"))

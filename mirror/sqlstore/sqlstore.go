@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/words"
 )
 
 // A Store is a mirror.Store in a database. All of its methods may be called at
@@ -392,19 +393,58 @@ func list[T string | int64](d *dialect, values []T) any {
 	return string(data)
 }
 
-// all returns a search for entries with all of the words; with prefix, the last one may
-// be the beginning of a word.
-func (d *dialect) all(words []string, prefix bool) string {
-	open, end, any := `"`, `"`, "*"
-	between := " "
+// A syntax is that of searches in a database's index.
+type syntax struct{ quote, begins, or, and, not string }
+
+var (
+	matchSyntax = syntax{`"`, "*", " OR ", " AND ", " NOT "} // of FTS5
+	querySyntax = syntax{"'", ":*", " | ", " & ", " & !"}    // of PostgreSQL's tsquery
+)
+
+// expression returns a query in the syntax of the index, which knows no phrases: those wanted
+// are their words, and those to leave out are missing.
+func (d *dialect) expression(q words.Query) string {
+	x := matchSyntax
 	if d.dollars {
-		open, end, any, between = "'", "'", ":*", " & " // words contain only letters and digits
+		x = querySyntax
 	}
-	text := open + strings.Join(words, end+between+open) + end
-	if prefix {
-		text += any
+	var groups []string
+	for _, group := range q {
+		var wanted, unwanted []string
+		for _, t := range group {
+			switch {
+			case t.Phrase == nil && t.Not:
+				unwanted = append(unwanted, x.word(t.Forms, t.Begins))
+			case t.Phrase == nil:
+				wanted = append(wanted, x.word(t.Forms, t.Begins))
+			case !t.Not:
+				for i, word := range t.Phrase {
+					wanted = append(wanted, x.word([]string{word}, t.Begins && i == len(t.Phrase)-1))
+				}
+			}
+		}
+		text := strings.Join(wanted, x.and)
+		if len(unwanted) > 0 {
+			text = "(" + text + ")" + x.not + "(" + strings.Join(unwanted, x.or) + ")"
+		}
+		groups = append(groups, "("+text+")")
 	}
-	return text
+	return strings.Join(groups, x.or)
+}
+
+// word returns the search for any form of a word. Words contain only letters, marks and digits.
+func (x syntax) word(forms []string, begins bool) string {
+	first := x.quote + forms[0] + x.quote
+	if begins {
+		first += x.begins
+	}
+	all := []string{first}
+	for _, form := range forms[1:] {
+		if !begins || !strings.HasPrefix(form, forms[0]) {
+			all = append(all, x.quote+form+x.quote)
+		}
+	}
+	return "(" + strings.Join(all, x.or) + ")"
 }
 
 // SQLiteDSN returns a data source name for modernc.org/sqlite to open a file as a Store

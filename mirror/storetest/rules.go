@@ -443,11 +443,13 @@ func testSearch(_ *testing.T, w *world) {
 		"fish", "one two", "onetwo", "hidden", "thrée", "p", "xmlns",
 		"operators NOT", "hare NOT tortoise", "hare OR fish", `"hare"`, `"the hare`, "hare)", "col:e", "hare AND", "-hare",
 		"title:hare", "hare'", "' OR 1=1 --", "g-h", "&hare|", "hare:*", "strasse", "ελλάδα", "ΕΛΛΆΔΑ", "éclair", "żółć",
+		"gazelles", `"gazelles"`, "gazelle -too", "tortoise -hare", "fish OR gazelle", `"a gazelle"`, `"gazelle a"`, `gazelle -"a gazelle"`, "OR", "-fish OR hare",
 		"gazelle", "gazelle too", "\x00hare", "ha\x00re", "?!", " ", "\x00", "*", `""`,
 	} {
 		w.entries(mirror.Query{Search: search})
 	}
 	for _, search := range []string{
+		"fish OR gaz", "gazelle -to", `"a gaz`, `"gazelle to`, `"a gaz"`,
 		"tort", "tortoise", "t", "the tort", "tort the", "fish ha", "gaz", "éc", "żół", "g h", "oise", "ha*", "'ha", "*",
 	} {
 		w.entries(mirror.Query{Search: search, Prefix: true})

@@ -20,10 +20,16 @@ const (
 
 // A Set is a set of words. The zero value is empty.
 type Set struct {
-	seen map[string]struct{}
-	list []string
-	size int
-	word []byte
+	// Phrases are terms of a Query to find in the texts while their words are added, which
+	// Query.Match needs. Set them before the first word.
+	Phrases []Term
+
+	seen    map[string]struct{}
+	list    []string
+	size    int
+	word    []byte
+	finders []phraseFinder    // of Phrases, in the text at hand
+	each    func(word string) // is called for each word of a text; nil for none
 }
 
 // Fields returns the words of a text, each once: runs of letters and digits, in
@@ -65,8 +71,9 @@ func (s *Set) AddEntry(e *feedhistory.Entry) {
 
 // addMarkup adds the words of HTML. A tag ends a word.
 func (s *Set) addMarkup(body string) {
+	s.begin()
 	if !strings.ContainsAny(body, "<&") {
-		s.Add(body)
+		s.add(body)
 		return
 	}
 	z := html.NewTokenizer(strings.NewReader(body))
@@ -81,7 +88,7 @@ func (s *Set) addMarkup(body string) {
 			skip = false
 		case html.TextToken:
 			if !skip {
-				s.Add(string(z.Text()))
+				s.add(string(z.Text()))
 			}
 		}
 	}
@@ -89,6 +96,20 @@ func (s *Set) addMarkup(body string) {
 
 // Add adds the words of a plain text.
 func (s *Set) Add(text string) {
+	s.begin()
+	s.add(text)
+}
+
+// begin begins a text, in which phrases are looked for anew.
+func (s *Set) begin() {
+	s.finders = s.finders[:0]
+	for _, t := range s.Phrases {
+		s.finders = append(s.finders, phraseFinder{Term: t})
+	}
+}
+
+// add adds the words of a part of a text.
+func (s *Set) add(text string) {
 	for i := 0; i < len(text); {
 		c := text[i]
 		switch {
@@ -144,16 +165,29 @@ func (s *Set) end() {
 		word = word[:len(word)-1]
 	}
 	s.word = s.word[:0]
-	if _, ok := s.seen[string(word)]; ok || s.size+len(word) > maxWords {
-		return
+	if s.each != nil {
+		s.each(string(word))
 	}
+	if _, ok := s.seen[string(word)]; !ok && s.size+len(word) <= maxWords {
+		w := string(word)
+		s.see(w)
+		s.list = append(s.list, w)
+		s.size += len(w) + 1
+	}
+	for i := range s.finders {
+		f := &s.finders[i]
+		if f.next(string(word)) && s.Contains(f.Phrase, f.Begins) { // as the index has it
+			s.see(f.key())
+		}
+	}
+}
+
+// see makes the set contain a word, or the key of a phrase.
+func (s *Set) see(key string) {
 	if s.seen == nil {
 		s.seen = map[string]struct{}{}
 	}
-	w := string(word)
-	s.seen[w] = struct{}{}
-	s.list = append(s.list, w)
-	s.size += len(w) + 1
+	s.seen[key] = struct{}{}
 }
 
 // Contains reports whether all of the given words are in the set. With prefix,

@@ -28,6 +28,10 @@ import (
 	"time"
 )
 
+// Policy is the Content-Security-Policy for documents of feeds: a browser that shows one runs
+// and loads nothing of its markup.
+const Policy = "default-src 'none'; sandbox"
+
 // A Document is the content of an answer.
 type Document struct {
 	// Tag is the ETag of the content, without quotes. It never names any other content.

@@ -41,8 +41,6 @@ import (
 type Location struct {
 	DB string `name:"db" env:"FEEDHISTORY_DB" placeholder:"FILE|URL" help:"Where the mirrored feeds are: a file, or the postgres:// URL of a database (default: ${db})."`
 
-	IsNew bool `kong:"-"` // whether Create has made the file
-
 	reading bool // the verb only reads
 }
 
@@ -104,7 +102,7 @@ func (d *Location) Create(w *command.World) (*Store, error) {
 		}
 		f, err := os.OpenFile(d.DB, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // addresses may be secrets
 		if err == nil {
-			d.IsNew, err = true, f.Close()
+			err = f.Close()
 		}
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, d.Failure(err)

@@ -28,6 +28,12 @@ func TestAddress(t *testing.T) {
 	}
 }
 
+func TestShellWord(t *testing.T) {
+	for word, want := range map[string]string{"/var/feeds.db": "/var/feeds.db", "my feeds.db": "'my feeds.db'", "it's": `'it'\''s'`, "": "''", "$(x)": "'$(x)'"} {
+		require.Equal(t, want, ShellWord(word))
+	}
+}
+
 func TestListen(t *testing.T) {
 	l, err := ListenAt("127.0.0.1:0")
 	require.NoError(t, err)
@@ -46,6 +52,7 @@ func TestServe(t *testing.T) {
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		cancel()
 		require.Equal(t, "ending", <-said)
+		require.NoError(t, r.Context().Err())
 		_, _ = io.WriteString(w, "whole")
 	})}
 	ended := make(chan error, 1)

@@ -756,12 +756,24 @@ func AddressOf(l net.Listener) string {
 	return l.Addr().String()
 }
 
+// ShellWord returns a word of a command as a shell has to be given it.
+func ShellWord(word string) string {
+	plain := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || strings.ContainsRune("/._-+:,@%=", r) }
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
 // serverPatience is how long answers under way may take when a server ends.
 const serverPatience = 10 * time.Second
 
 // Serve serves until the context ends; then it calls ending, and lets answers under way
-// come to their end.
+// come to their end. Only then do their contexts end.
 func Serve(ctx context.Context, server *http.Server, l net.Listener, ending func()) error {
+	answers, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	server.BaseContext = func(net.Listener) context.Context { return answers }
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
 	select {
@@ -773,6 +785,7 @@ func Serve(ctx context.Context, server *http.Server, l net.Listener, ending func
 	ctx, cancel := context.WithTimeout(context.Background(), serverPatience)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
+		end()
 		return server.Close()
 	}
 	return nil

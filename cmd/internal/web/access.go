@@ -29,6 +29,7 @@ type gatekeeper struct {
 	base    string
 	now     func() time.Time
 	readers command.SecretFile[[]readerLogin] // in memory without a name
+	proxies []netip.Prefix                    // whose X-Forwarded-For tells visitors apart
 
 	mu      sync.Mutex
 	guesses map[netip.Prefix]guesses // of visitors who have shown a wrong token
@@ -52,59 +53,63 @@ var errTooManyGuesses = &problem{
 	"Wait a minute, then try again.",
 }
 
-// tires reports whether a request shows a token and its visitor has guessed too
-// often. A cookie cannot be guessed, so it does not count.
-func (g *gatekeeper) tires(r *http.Request) bool {
-	return r.Header.Get("Authorization") != "" && g.isTired(r)
+// A permit is what a request may do.
+type permit struct {
+	loggedIn bool // its browser keeps a proof of the token
+	changes  bool // it may change everything, and read
+	reader   bool // it shows the login of a feed reader, which may only read
+	tired    bool // it shows a wrong token, and its visitor has shown too many
 }
 
-func (g *gatekeeper) isTired(r *http.Request) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	known, ok := g.guesses[visitorOf(r)]
-	return ok && known.n >= mostGuesses && g.now().Sub(known.since) < guessTime
+// permitKey is the key of a request's permit in its context.
+type permitKey struct{}
+
+// permitOf returns the permit that ServeHTTP has given a request.
+func permitOf(r *http.Request) permit {
+	p, _ := r.Context().Value(permitKey{}).(permit)
+	return p
 }
 
-// guess compares a token with the right one, and counts wrong ones.
-func (g *gatekeeper) guess(r *http.Request, token string) bool {
-	if g.token != "" && same(g.proof(token), g.proof(g.token)) {
-		return true
+// permit judges a request, once: a wrong token counts once. The token is shown as a cookie
+// or, by a program, as a bearer token (RFC 6750) or as the password of any user (RFC 7617).
+func (g *gatekeeper) permit(r *http.Request) (p permit) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	_, password, basic := r.BasicAuth()
+	p.loggedIn = g.hasCookie(r)
+	p.reader = g.isReader(r)
+	switch {
+	case p.loggedIn || p.reader:
+	case basic:
+		p.changes, p.tired = g.guess(r, password)
+	case strings.EqualFold(scheme, "Bearer"): // RFC 9110 §11.1
+		p.changes, p.tired = g.guess(r, strings.TrimSpace(token))
+	}
+	p.changes = p.changes || p.loggedIn || g.token == "" && !g.private
+	return p
+}
+
+// guess compares a token with the right one, which is heard however many wrong ones came
+// before. A wrong one counts; tired says that the visitor has shown too many.
+func (g *gatekeeper) guess(r *http.Request, token string) (right, tired bool) {
+	if g.token == "" {
+		return false, false
+	}
+	if same(g.proof(token), g.proof(g.token)) {
+		return true, false
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.guesses == nil || len(g.guesses) >= mostTired {
 		g.guesses = map[netip.Prefix]guesses{}
 	}
-	known := g.guesses[visitorOf(r)]
+	visitor := g.visitorOf(r)
+	known := g.guesses[visitor]
 	if now := g.now(); now.Sub(known.since) >= guessTime {
 		known = guesses{since: now}
 	}
 	known.n++
-	g.guesses[visitorOf(r)] = known
-	return false
-}
-
-// mayChange reports whether a request may change something: it shows the token, or
-// the server has none and is not Private.
-func (g *gatekeeper) mayChange(r *http.Request) bool {
-	return g.token == "" && !g.private || g.hasToken(r)
-}
-
-// hasToken reports whether a request shows the token: as a cookie or, from a
-// program, as a bearer token (RFC 6750) or as the password of any user (RFC 7617),
-// which is the way of feed readers.
-func (g *gatekeeper) hasToken(r *http.Request) bool {
-	if g.token == "" {
-		return false
-	}
-	if _, password, ok := r.BasicAuth(); ok {
-		return !g.isReader(r) && g.guess(r, password) // a reader's password is no guess
-	}
-	scheme, bearer, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if strings.EqualFold(scheme, "Bearer") { // RFC 9110 §11.1
-		return g.guess(r, strings.TrimSpace(bearer))
-	}
-	return g.hasCookie(r)
+	g.guesses[visitor] = known
+	return false, known.n > mostGuesses
 }
 
 func (g *gatekeeper) hasCookie(r *http.Request) bool {
@@ -124,11 +129,11 @@ func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byt
 // change runs a page only if the request may change anything.
 func (s *Server) change(h page) page {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		switch {
-		case s.Token != "" && s.gate.tires(r):
-			return errTooManyGuesses
-		case s.gate.mayChange(r):
+		switch p := permitOf(r); {
+		case p.changes:
 			return h(w, r)
+		case p.tired:
+			return errTooManyGuesses
 		}
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		return s.render(w, r, http.StatusUnauthorized, "token", "Token needed", tokenView{Next: s.backTo(r), Private: s.Private})
@@ -148,11 +153,11 @@ func (s *Server) askToken(w http.ResponseWriter, r *http.Request) error {
 
 // takeToken reads the token from the form.
 func (s *Server) takeToken(w http.ResponseWriter, r *http.Request) error {
-	if s.gate.isTired(r) {
-		return errTooManyGuesses
-	}
 	next, token := s.ownPath(r.FormValue("next")), r.FormValue("token")
-	if !s.gate.guess(r, token) {
+	switch right, tired := s.gate.guess(r, token); {
+	case tired:
+		return errTooManyGuesses
+	case !right:
 		return s.render(w, r, http.StatusForbidden, "token", "Token", tokenView{Next: next, Wrong: true, Private: s.Private})
 	}
 	s.keepToken(w, s.gate.proof(token))
@@ -239,18 +244,39 @@ func IsLocal(host string) bool {
 }
 
 // visitorOf returns where a request comes from: an address or, for IPv6, a
-// network, because everybody has many IPv6 addresses.
-func visitorOf(r *http.Request) netip.Prefix {
+// network, because everybody has many IPv6 addresses. A trusted proxy says where: each one
+// appends an address to X-Forwarded-For, so the last that is no such proxy's is the visitor's.
+func (g *gatekeeper) visitorOf(r *http.Request) netip.Prefix {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.Prefix{}
 	}
-	ip, bits := at.Addr().Unmap(), 32
+	ip := at.Addr().Unmap().WithZone("")
+	forwarded := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, text := range slices.Backward(forwarded) {
+		if !slices.ContainsFunc(g.proxies, func(proxy netip.Prefix) bool { return proxy.Contains(ip) }) {
+			break
+		}
+		before, err := netip.ParseAddr(hostName(strings.TrimSpace(text)))
+		if err != nil {
+			break // the proxy is as far as it is known
+		}
+		ip = before.Unmap()
+	}
+	bits := 32
 	if ip.Is6() {
 		bits = 64
 	}
-	prefix, _ := ip.WithZone("").Prefix(bits)
+	prefix, _ := ip.Prefix(bits)
 	return prefix
+}
+
+// ParseProxy returns the network of the address, or the network, of a proxy.
+func ParseProxy(text string) (netip.Prefix, error) {
+	if ip, err := netip.ParseAddr(text); err == nil {
+		return netip.PrefixFrom(ip.Unmap(), ip.Unmap().BitLen()), nil
+	}
+	return netip.ParsePrefix(text)
 }
 
 // How a server protects reading, if Private is set, and private feeds in any case.

@@ -1,10 +1,12 @@
 package web
 
 import (
+	"encoding/base64"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"os"
 	"path"
@@ -22,8 +24,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Guesses of the token are slowed; whoever has logged in is not disturbed, and can
-// log out.
+// Too many wrong tokens are refused, each counted once; whoever has logged in or shows the
+// right one is not disturbed, and can log out.
 func TestGuesses(t *testing.T) {
 	now := time.Now()
 	w := newWorld(t, func(s *Server) { s.Token, s.clock = "open sesame", func() time.Time { return now } })
@@ -38,15 +40,19 @@ func TestGuesses(t *testing.T) {
 		status, _ = login("open barley")
 		require.Equal(t, http.StatusForbidden, status)
 	}
+	status, _ = login("open barley")
+	require.Equal(t, http.StatusTooManyRequests, status)
 	status, _ = login("open sesame")
-	require.Equal(t, http.StatusTooManyRequests, status, "nobody learns whether it was right")
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"feeds", nil)
-	require.NoError(t, err)
-	r.Header.Set("Authorization", "Bearer open sesame")
-	resp, err := http.DefaultTransport.RoundTrip(r)
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	require.Equal(t, http.StatusTooManyRequests, resp.StatusCode)
+	require.Equal(t, http.StatusSeeOther, status)
+	for bearer, want := range map[string]int{"open barley": http.StatusTooManyRequests, "open sesame": http.StatusUnprocessableEntity} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+"feeds", nil)
+		require.NoError(t, err)
+		r.Header.Set("Authorization", "Bearer "+bearer)
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, want, resp.StatusCode, bearer)
+	}
 	require.Contains(t, w.page("/", http.StatusOK), "Log out", "the cookie still counts")
 
 	status, _, header = w.do(http.MethodPost, "/token/forget", url.Values{})
@@ -54,8 +60,40 @@ func TestGuesses(t *testing.T) {
 	require.Contains(t, header.Get("Set-Cookie"), "Max-Age=0")
 	require.NotContains(t, w.page("/", http.StatusOK), "Log out")
 	now = now.Add(guessTime)
-	status, _ = login("open sesame")
-	require.Equal(t, http.StatusSeeOther, status)
+	status, _ = login("open barley")
+	require.Equal(t, http.StatusForbidden, status, "a minute later")
+}
+
+// A wrong token counts once, wherever it is shown, and none of them keeps anybody else out:
+// not the owner, at the same address or behind the same proxy.
+func TestGuessesOfOthers(t *testing.T) {
+	now := time.Now()
+	proxies := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("2001:db8:1::/48")}
+	w := newWorld(t, func(s *Server) {
+		s.Token, s.Private, s.Proxies, s.clock = "open sesame", true, proxies, func() time.Time { return now }
+	})
+	ask := func(forwarded, authorization string) int {
+		r := httptestRequest(t.Context(), http.MethodGet, "/", nil)
+		r.RemoteAddr = "127.0.0.1:5000"
+		if forwarded != "" {
+			r.Header.Set("X-Forwarded-For", forwarded)
+		}
+		r.Header.Set("Authorization", authorization)
+		status, _, _ := answer(t, w.Server, r)
+		return status
+	}
+	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("ann:open barley"))
+	for _, wrong := range []string{"Bearer open barley", basic} {
+		now = now.Add(guessTime)
+		for range mostGuesses {
+			require.Equal(t, http.StatusUnauthorized, ask("198.51.100.7", wrong))
+		}
+		require.Equal(t, http.StatusTooManyRequests, ask("198.51.100.7", wrong))
+		require.Equal(t, http.StatusTooManyRequests, ask("192.0.2.1, 198.51.100.7, 127.0.0.2", wrong), "the visitor does not choose the address")
+		require.Equal(t, http.StatusUnauthorized, ask("198.51.100.8", wrong))
+		require.Equal(t, http.StatusUnauthorized, ask("", wrong))
+		require.Equal(t, http.StatusOK, ask("198.51.100.7", "Bearer open sesame"))
+	}
 }
 
 // A server below a path: pages, forms, redirects, cookies and documents stay there,
@@ -152,7 +190,33 @@ func TestVisitor(t *testing.T) {
 	} {
 		r := httptestRequest(t.Context(), http.MethodGet, "/", nil)
 		r.RemoteAddr = from
-		require.Equal(t, want, visitorOf(r).String(), from)
+		r.Header.Set("X-Forwarded-For", "203.0.113.9")
+		require.Equal(t, want, new(gatekeeper).visitorOf(r).String(), from)
+	}
+	g := gatekeeper{proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:1::/48")}}
+	for forwarded, want := range map[string]string{
+		"203.0.113.9": "203.0.113.9/32", "203.0.113.9:4711": "203.0.113.9/32", "[2001:db8:2::9]:1": "2001:db8:2::/64",
+		"1.1.1.1, 203.0.113.9": "203.0.113.9/32", "203.0.113.9, 10.1.1.1,2001:db8:1::1": "203.0.113.9/32",
+		"10.0.0.2": "10.0.0.2/32", "": "10.0.0.1/32", "unknown": "10.0.0.1/32", "203.0.113.9, unknown": "10.0.0.1/32", "203.0.113.9,": "10.0.0.1/32",
+	} {
+		r := httptestRequest(t.Context(), http.MethodGet, "/", nil)
+		r.RemoteAddr = "10.0.0.1:80"
+		for value := range strings.SplitSeq(forwarded, ", ") { // as one field or several (RFC 9110 §5.3)
+			r.Header.Add("X-Forwarded-For", value)
+		}
+		require.Equal(t, want, g.visitorOf(r).String(), forwarded)
+	}
+}
+
+func TestParseProxy(t *testing.T) {
+	for text, want := range map[string]string{"127.0.0.1": "127.0.0.1/32", "::ffff:10.0.0.1": "10.0.0.1/32", "2001:db8::1": "2001:db8::1/128", "10.0.0.0/8": "10.0.0.0/8"} {
+		proxy, err := ParseProxy(text)
+		require.NoError(t, err)
+		require.Equal(t, want, proxy.String())
+	}
+	for _, wrong := range []string{"", "proxy.example", "10.0.0.0/99", "127.0.0.1:80"} {
+		_, err := ParseProxy(wrong)
+		require.Error(t, err, wrong)
 	}
 }
 

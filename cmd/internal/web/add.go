@@ -49,7 +49,7 @@ func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
 		}
 		return s.addAll(w, r, outlines)
 	}
-	address, message := newAddress(typed, s.Private)
+	address, message := s.newAddress(typed)
 	if message != "" {
 		return wrong(message)
 	}
@@ -87,7 +87,7 @@ func (s *Server) addAll(w http.ResponseWriter, r *http.Request, outlines []reade
 	added, here := 0, 0
 	var unreadable []string
 	for _, o := range outlines {
-		address, wrong := newAddress(o.URL, s.Private)
+		address, wrong := s.newAddress(o.URL)
 		if wrong != "" {
 			unreadable = append(unreadable, o.URL)
 			continue
@@ -160,10 +160,10 @@ func feedAddress(typed string) (address, wrong string) {
 }
 
 // newAddress is feedAddress, for a feed to add. It refuses feeds the server would not show.
-func newAddress(typed string, showsPrivate bool) (address, wrong string) {
-	if address, wrong = feedAddress(typed); wrong == "" && !showsPrivate && mirror.NewFeed(address).Private {
+func (s *Server) newAddress(typed string) (address, wrong string) {
+	if address, wrong = feedAddress(typed); wrong == "" && !s.Private && mirror.NewFeed(address).Private {
 		return "", "This address seems to have a secret in it, so the feed is private, and this server shows no private feeds. " +
-			"Mirror it with feedhistory sync, and read it with feedhistory serve --private."
+			"Mirror it with " + s.Hints.Command("sync") + ", and read it with feedhistory serve --private."
 	}
 	return address, wrong
 }
@@ -200,6 +200,11 @@ type adder struct {
 	found    serve.Cache[string, feedhistory.Links] // the feeds of added pages, by the URLs of the pages
 	failures serve.Cache[string, error]             // the failures of last polls, by the URLs of feeds
 	outcomes serve.Cache[string, string]            // messages for the next page, by random keys
+	late     serve.Cache[string, bool]              // the feeds whose first poll outlasts the trial, by URL
+	refused  serve.Cache[string, string]            // why a feed was not kept, by its name
+
+	hints Hints
+	shows bool // whether private feeds are shown
 }
 
 // dropPage removes an added page, because one of its feeds was chosen.
@@ -244,9 +249,31 @@ func (a *adder) polled(ctx context.Context, before *mirror.Feed, err error) {
 	} else if _, ok := errors.AsType[*feedhistory.ParseError](err); ok && feed.Head == "" {
 		failed = a.discover(ctx, feed)
 	}
+	if _, isLate := a.late.Get(feed.URL); isLate && failed == nil {
+		a.late.Drop(feed.URL)
+		_, failed = a.refuse(ctx, feed.URL)
+	}
 	if failed != nil && ctx.Err() == nil {
 		a.log.WarnContext(ctx, "a feed's other addresses cannot be determined", "feed", feed.URL, "err", failed)
 	}
+}
+
+// refuse forgets a new feed whose first poll has failed, and keeps the reason for its page. It
+// returns the failure; nil if the feed is kept.
+func (a *adder) refuse(ctx context.Context, address string) (failure, err error) {
+	failure, failed := a.failures.Get(address)
+	if links, _ := a.found.Get(address); !failed || len(links) > 0 {
+		return nil, nil // a person chooses one of them
+	}
+	if feed, err := a.store.Feed(ctx, address); errors.Is(err, mirror.ErrNotFound) || err == nil && feed.Head != "" {
+		return nil, nil // another feed has replaced it, or it has been read
+	} else if err != nil {
+		return nil, err
+	}
+	a.refused.Put(republish.Name(address), a.explain(failure))
+	err = a.discard(ctx, address)
+	a.polls.Forget(address) // which ends the context of its poll
+	return failure, err
 }
 
 // recognise removes a new feed with a permanent redirect to one of ours.
@@ -341,7 +368,14 @@ const (
 	trialStep = 10 * time.Millisecond
 )
 
-const needsLogin = "This feed needs a login, so it cannot be added here. Add it with feedhistory sync, and start the server with --private."
+// needsLogin says how to add a feed that needs a login.
+func (a *adder) needsLogin() string {
+	text := "This feed needs a login, so it cannot be added here. Add it with " + a.hints.Command("sync --user NAME")
+	if !a.shows {
+		text += ", and start the server with --private"
+	}
+	return text + "."
+}
 
 // addTried adds a feed, and waits a moment for its first poll. If nobody has
 // typed http or https, and https fails, it tries http. It returns the added
@@ -372,7 +406,7 @@ func (a *adder) addOne(ctx context.Context, address string, insists bool, until 
 		// A feed hidden from this server gets the same answer as one behind a login and not
 		// here.
 		if _, err := a.store.Feed(ctx, address); errors.Is(err, mirror.ErrNotFound) {
-			return needsLogin, true, nil
+			return a.needsLogin(), true, nil
 		}
 		return "", true, nil
 	}
@@ -385,7 +419,7 @@ func (a *adder) addOne(ctx context.Context, address string, insists bool, until 
 	}
 	failed, answered := errors.AsType[*feedhistory.FetchError](failure)
 	_, parsed := errors.AsType[*feedhistory.ParseError](failure)
-	return explain(failure), parsed || answered && failed.Reason == feedhistory.ReasonStatus, nil
+	return a.explain(failure), parsed || answered && failed.Reason == feedhistory.ReasonStatus, nil
 }
 
 // try waits for the first poll of a feed, and forgets the feed if the poll shows there
@@ -400,12 +434,8 @@ func (a *adder) try(ctx context.Context, address string, until time.Time) (failu
 			return nil, err
 		}
 		waits, runs := a.polls.Status(address)
-		if failure, ok := a.failures.Get(address); ok && !waits && !runs {
-			if links, _ := a.found.Get(address); len(links) > 0 {
-				return nil, nil // a person chooses one of them
-			}
-			a.polls.Forget(address)
-			return failure, a.discard(ctx, address)
+		if _, ok := a.failures.Get(address); ok && !waits && !runs {
+			return a.refuse(ctx, address)
 		}
 		select {
 		case <-ctx.Done():
@@ -413,7 +443,11 @@ func (a *adder) try(ctx context.Context, address string, until time.Time) (failu
 		case <-time.After(trialStep):
 		}
 	}
-	return nil, nil
+	a.late.Put(address, true) // its page shows how it goes on
+	if waits, runs := a.polls.Status(address); waits || runs {
+		return nil, nil
+	}
+	return a.refuse(ctx, address) // it has failed meanwhile
 }
 
 // discard removes a feed without entries.
@@ -426,15 +460,15 @@ func (a *adder) discard(ctx context.Context, address string) error {
 }
 
 // explain explains to people why an address is not a feed's.
-func explain(err error) string {
+func (a *adder) explain(err error) string {
 	failed, _ := errors.AsType[*feedhistory.FetchError](err)
 	failed = cmp.Or(failed, &feedhistory.FetchError{})
 	_, parsed := errors.AsType[*feedhistory.ParseError](err)
 	switch {
 	case failed.Status == http.StatusUnauthorized || failed.Status == http.StatusForbidden:
-		return needsLogin
+		return a.needsLogin()
 	case errors.Is(failed, fs.ErrNotExist):
-		return "There is nothing at this address: the answer was " + strconv.Itoa(failed.Status) + ". Look for a typing error."
+		return "There is nothing at this address: the answer was " + strconv.Itoa(failed.Status) + ". Check it for typos."
 	case failed.Reason == feedhistory.ReasonRefused || failed.Reason == feedhistory.ReasonLoop:
 		return "This server may not read that address: " + feedhistory.Describe(err) + "."
 	case parsed:

@@ -81,6 +81,7 @@ func TestBrowser(t *testing.T) {
 	b.do(chromedp.Focus(chromedp.CSS(".timeline a[href='#gap-1']")))
 	require.Contains(t, b.text(says), "An archive document could not be retrieved: 404")
 	b.shoot("feed", widths...)
+	b.do(chromedp.Focus(chromedp.CSS(".timeline a[href='#gap-1']"))) // a phone has folded the timeline
 	b.do(chromedp.KeyEvent(kb.ArrowRight))
 	require.Contains(t, b.text(says), "Archive blog/feed/10-")
 	b.do(chromedp.KeyEvent(kb.End))
@@ -376,7 +377,7 @@ const axePackage = "axe-core@4.14.1"
 // axe returns the script of axe-core, "" if there is none. The script is in
 // node_modules (npm install --no-save axe-core) or, with
 // FEEDHISTORY_AXE=required, is installed for the test.
-func axe(t *testing.T) string {
+func axe(t testing.TB) string {
 	dir := "."
 	file := filepath.Join("node_modules", "axe-core", "axe.min.js")
 	if _, err := os.Stat(file); err != nil {
@@ -424,7 +425,7 @@ func (w *world) sights() []sight {
 		sight{"wide", odd + "/entry?id=urn:odd:wide"}, sight{"token", "token"}, sight{"subscribe", blog + "/subscribe?start=2026-12-01&every=2d&days=mon&days=thu&zone=Europe/Berlin&per=2&time=07:30"},
 		sight{"nonsense", blog + "/subscribe?size=99&start=2026-12-01&every=1s"}, sight{"choose", add("/blog.html")}, sight{"oldest", blog + "?order=oldest"}, sight{"day", blog + "/day?day=01-09"},
 		sight{"month", blog + "?month=2012-03&span=1"},
-		sight{"play", add("/pod.rss") + "/entry?id=pod-1&play"}, sight{"overview", "overview"}, sight{"sorted", "?show=window&sort=entries"},
+		sight{"episode", add("/pod.rss") + "/entry?id=pod-1"}, sight{"overview", "overview"}, sight{"sorted", "?show=window&sort=entries"},
 		sight{"marked", blog + "/entry?q=storm&id=" + url.QueryEscape("tag:lighthouse.example,2012:3/1")},
 	)
 }
@@ -461,10 +462,54 @@ const byLook = `["color-contrast", "link-in-text-block", "target-size", "scrolla
 // with FEEDHISTORY_LONG=1, all of them always.
 func TestBrowserLook(t *testing.T) {
 	t.Parallel()
-	script := axe(t)
 	b := newTab(t)
 	w := newWorld(t, nil)
-	for i, place := range w.sights() {
+	b.look(w, "", w.sights(), widths)
+}
+
+// Whoever has not shown the token sees one link more, and the owner a button more: the pages
+// are sound for both, and from 320 px on the navigation is one line, of which nothing is cut.
+func TestBrowserToken(t *testing.T) {
+	t.Parallel()
+	b := newTab(t)
+	widths := append([]int64{320}, widths...)
+	w := newWorld(t, func(s *Server) { s.Token = "open sesame" })
+	w.token = "open sesame"
+	w.write(2003, 2005)
+	blog := strings.TrimPrefix(w.add("/blog/feed.atom"), "/")
+	places := []sight{{"feeds", ""}, {"entries", "entries"}, {"overview", "overview"}, {"feed", blog}, {"subscribe", blog + "/subscribe"}, {"token", "token"}, {"nothing", "nothing"}}
+	private := newWorld(t, func(s *Server) { s.Token, s.Private = "open sesame", true })
+	for name, state := range map[string]struct {
+		*world
+		places []sight
+		login  bool
+	}{
+		"guest": {world: w, places: places}, "refused": {world: private, places: []sight{{"refused", ""}}},
+		"owner":         {world: w, places: []sight{{"feeds", ""}, {"subscribe", blog + "/subscribe"}, {"readers", "readers"}}, login: true},
+		"private-owner": {world: private, places: []sight{{"empty", ""}, {"readers", "readers"}}, login: true},
+	} {
+		b := b.another()
+		if state.login {
+			b.open(state.url + "token")
+			b.do(chromedp.SendKeys(chromedp.CSS("#token"), "open sesame"))
+			b.click("main button.main")
+		}
+		b.look(state.world, name+"-", state.places, widths)
+		for _, width := range widths {
+			b.resize(width)
+			require.Equal(t, 1., evaluate[float64](b, `new Set([...document.querySelectorAll(".top nav a")].map((a) => a.getBoundingClientRect().top)).size`), "%s-%d", name, width)
+			require.Less(t, evaluate[float64](b, `Math.max(...[...document.querySelectorAll(".top nav a")].map((a) => a.getBoundingClientRect().height))`), 40., "%s-%d", name, width)
+		}
+		if state.login {
+			b.click(".out button")
+		}
+	}
+}
+
+// look looks at pages in both themes and some widths. Pictures of them have names with a prefix.
+func (b *tab) look(w *world, prefix string, places []sight, widths []int64) {
+	t, script := b.t, axe(b.t)
+	for i, place := range places {
 		if *only != "" && place.name != *only {
 			continue
 		}
@@ -479,7 +524,7 @@ func TestBrowserLook(t *testing.T) {
 			b.resize(width)
 			for _, scheme := range []string{"light", "dark"} {
 				b.scheme(scheme)
-				what := fmt.Sprintf("%s-%d-%s", place.name, width, scheme)
+				what := fmt.Sprintf("%s%s-%d-%s", prefix, place.name, width, scheme)
 				require.LessOrEqual(t, evaluate[int64](b, "document.documentElement.scrollWidth"), width, what)
 				require.Empty(t, evaluate[string](b, contrasts), what)
 				require.Empty(t, evaluate[string](b, small), "%s: text that is too small", what)
@@ -691,9 +736,48 @@ func TestBrowserTexts(t *testing.T) {
 	b.loads(`document.querySelectorAll(".content img").length === 1 && document.querySelector(".content img").naturalWidth === 600`)
 	check(360)
 	b.resize(1440)
-	b.open(w.url + pod + "/entry?id=pod-1&play")
+	b.open(w.url + pod + "/entry?id=pod-1")
 	require.Less(t, evaluate[float64](b, `document.querySelector("audio").getBoundingClientRect().top`), 500., "the player is above the notes")
 	check(1440)
+}
+
+// A chapter begins in the player, and times are in the zone of the reader.
+func TestBrowserEpisode(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	page := w.url + strings.TrimPrefix(w.add("/pod.rss"), "/") + "/entry?id=pod-1"
+	b.open(page)
+	require.Contains(t, b.text(".byline"), "4 January 2020, 10:00 UTC")
+	require.Contains(t, b.text(".bottom"), "All times are in UTC.")
+	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("audio").play = function () { this.dataset.played = "yes"; return Promise.resolve(); }; document.querySelector("[data-seek='90.5']").click()`))
+	require.Equal(t, "90.5 yes", evaluate[string](b, `(({ currentTime, dataset }) => currentTime + " " + dataset.played)(document.querySelector("audio"))`))
+	require.True(t, strings.HasSuffix(evaluate[string](b, "location.href"), "id=pod-1"), "the page stays")
+	_, err := chromedp.Call(b.ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Europe/Berlin"})
+	require.NoError(t, err)
+	b.open(page)
+	require.Contains(t, b.text(".byline"), "4 January 2020, 11:00 CET")
+	require.Contains(t, b.text(".bottom"), "Times are in your zone, Europe/Berlin, and days in UTC.")
+}
+
+// On a phone, the first entry of a feed is within the first screen, and the timeline unfolds with
+// all of its years.
+func TestBrowserPhone(t *testing.T) {
+	b := newTab(t)
+	w := newWorld(t, nil)
+	w.write(1996, 2026)
+	w.lose("feed/9-")
+	b.do(chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile))
+	for _, feed := range []string{"/news.rss", "/blog/feed.atom"} {
+		b.open(w.url + strings.TrimPrefix(w.add(feed), "/"))
+		require.LessOrEqual(t, evaluate[float64](b, `document.querySelector(".entries li").getBoundingClientRect().bottom`), 740., feed)
+		require.Zero(t, evaluate[int](b, `document.querySelector(".timeline").getClientRects().length`), feed)
+	}
+	b.do(chromedp.Click(chromedp.CSS("label[for=fold]")))
+	require.Equal(t, 1, evaluate[int](b, `document.querySelector(".timeline").getClientRects().length`))
+	require.Greater(t, evaluate[int](b, `document.querySelectorAll(".years a").length`), 20)
+	require.Zero(t, evaluate[int](b, `[...document.querySelectorAll(".years a, .scale")].filter((a) => a.getBoundingClientRect().right > innerWidth || a.getBoundingClientRect().left < 0).length`))
+	require.LessOrEqual(t, evaluate[int](b, "document.documentElement.scrollWidth"), 360)
+	require.Zero(t, evaluate[int](b, `((svg) => [...svg.querySelectorAll("text")].filter((text) => text.getBoundingClientRect().right > svg.getBoundingClientRect().right).length)(document.querySelector(".timeline svg"))`), "years are whole")
 }
 
 // Text that is written right to left is set so, and the page around it is not.
@@ -759,6 +843,7 @@ func TestBrowserTouch(t *testing.T) {
 	_, err := chromedp.Call(b.ctx, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true})
 	require.NoError(t, err)
 	b.open(w.url + strings.TrimPrefix(w.add("/blog/feed.atom"), "/"))
+	b.tap("label[for=fold]")
 	b.tap(".timeline svg a:nth-child(9)")
 	require.Eventually(t, func() bool { return strings.Contains(b.text("[data-says]"), "Tap again to go there.") }, patience, 20*time.Millisecond)
 	require.Regexp(t, `^\w+ \d{4}: \d+ entr`, b.text("[data-says]"))

@@ -12,11 +12,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/words"
 	"github.com/feedhistory/feedhistory/republish"
 )
 
@@ -80,7 +80,7 @@ func (s *Server) showRiver(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, error) {
 	asked, query := newSelection(r.URL.Query())
 	v := &entriesView{selection: asked, First: query.Beyond == nil, Newest: asked.page("")}
-	titles, words := map[string]string{}, foldedWords(v.Search)
+	titles, search := map[string]string{}, searchOf(v.Search)
 	if v.River = feed == nil; !v.River {
 		query.Feed = feed.URL
 	}
@@ -91,7 +91,7 @@ func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, erro
 	}
 	for record, err := range portions(r.Context(), s.store, query) {
 		if errors.Is(err, errors.ErrUnsupported) {
-			v.Wrong = "There is no word to search for. Type one or more words; their order and case do not matter."
+			v.Wrong = "There is no word to search for, or there are too many. Type some words; their order and case do not matter. “Quotes” keep words together, a minus leaves a word out, and OR finds either."
 			break
 		}
 		if err != nil {
@@ -101,7 +101,7 @@ func (s *Server) entries(r *http.Request, feed *mirror.Feed) (*entriesView, erro
 			v.Next = v.page(token(query.Beyond))
 			break
 		}
-		item := s.item(record, words)
+		item := s.item(record, search)
 		if feed == nil {
 			item.Of, err = titled(r.Context(), s.store, titles, record.Feed)
 			if err != nil {
@@ -176,9 +176,9 @@ const (
 
 // item returns an entry for a list. Results without a search are cached,
 // because a list spends most of its time reading entries.
-func (s *Server) item(r *mirror.Record, words []string) entryItem {
-	if len(words) > 0 {
-		return newItem(r, words)
+func (s *Server) item(r *mirror.Record, search words.Query) entryItem {
+	if search != nil {
+		return newItem(r, search)
 	}
 	key := itemKey{r.Feed, r.ID, r.LastCommit, r.Changed.UnixNano()}
 	item, ok := s.items.Get(key)
@@ -196,16 +196,16 @@ type itemKey struct {
 	change, changed int64
 }
 
-func newItem(r *mirror.Record, words []string) entryItem {
+func newItem(r *mirror.Record, search words.Query) entryItem {
 	item := entryItem{
-		Feed: republish.Name(r.Feed), ID: r.ID, Link: webLink(r.Content.Link), Title: marked(shownTitle(r.Content), words), Time: r.Time(), State: r.State,
+		Feed: republish.Name(r.Feed), ID: r.ID, Link: webLink(r.Content.Link), Title: marked(shownTitle(r.Content), search), Time: r.Time(), State: r.State,
 	}
 	if len(r.Content.Data) > mostSnippetData {
 		return item
 	}
 	e, err := r.Entry()
 	if item.Damaged = err != nil; err == nil {
-		item.Lang, item.Snippet = e.Title().Lang, marked(snippet(e, words), words)
+		item.Lang, item.Snippet = e.Title().Lang, marked(snippet(e, search), search)
 	}
 	return item
 }
@@ -222,12 +222,12 @@ func plain(t feedhistory.Text) string {
 
 // snippet returns the beginning of an entry's text, or the text around the
 // first word of a search.
-func snippet(e *feedhistory.Entry, words []string) string {
+func snippet(e *feedhistory.Entry, search words.Query) string {
 	text := plain(e.Summary())
 	if text == "" {
 		text = plain(e.Content())
 	}
-	text = around(strings.Join(strings.Fields(text), " "), words)
+	text = around(strings.Join(strings.Fields(text), " "), search)
 	if utf8.RuneCountInString(text) <= snippetLength {
 		return text
 	}
@@ -239,15 +239,12 @@ func snippet(e *feedhistory.Entry, words []string) string {
 }
 
 // around cuts off the text long before the first word of a search.
-func around(text string, words []string) string {
-	if len(words) == 0 {
+func around(text string, search words.Query) string {
+	if search == nil {
 		return text
 	}
 	fields := strings.Split(text, " ")
-	at := slices.IndexFunc(fields, func(field string) bool {
-		field = fold(strings.TrimLeftFunc(field, func(r rune) bool { return !isWordRune(r) }))
-		return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(field, w) })
-	})
+	at := slices.IndexFunc(fields, search.Marks)
 	const before = 8 // words to show before it
 	if at <= 2*before {
 		return text
@@ -279,7 +276,7 @@ func (s selection) states() mirror.States {
 // It ignores invalid values.
 func newSelection(q url.Values) (selection, mirror.Query) {
 	s := selection{Search: strings.TrimSpace(q.Get("q")), Gone: q.Get("deleted") != "", Oldest: q.Get("order") == "oldest"}
-	query := mirror.Query{Search: s.Search, Prefix: isBeginning(s.Search), States: s.states(), Reverse: s.Oldest, Limit: entriesPerPage + 1}
+	query := mirror.Query{Search: s.Search, Prefix: words.IsBeginning(s.Search), States: s.states(), Reverse: s.Oldest, Limit: entriesPerPage + 1}
 	if from, err := time.Parse("2006-01", q.Get("month")); err == nil {
 		s.Month, s.From, s.Span = q.Get("month"), from, 1
 		if span, err := strconv.Atoi(q.Get("span")); err == nil && 1 < span && span <= 1200 {
@@ -382,12 +379,13 @@ func (s *selection) Turned() string {
 // All returns the query of all entries, in the same order.
 func (s *selection) All() string { return (&selection{Oldest: s.Oldest}).page("") }
 
-// isBeginning reports whether the last word of a search may be incomplete,
-// because somebody is still typing. One or two letters do not count, because
-// too many words begin with them.
-func isBeginning(search string) bool {
-	last := search[strings.LastIndexFunc(search, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) })+1:]
-	return utf8.RuneCountInString(last) > 2
+// searchOf returns a search as the store reads it; nil if there is nothing to look for.
+func searchOf(text string) words.Query {
+	search, err := words.Parse(text, words.IsBeginning(text))
+	if err != nil {
+		return nil // the store reports it
+	}
+	return search
 }
 
 // token encodes the place of an entry in the order for a URL.

@@ -1,12 +1,15 @@
 package web
 
 import (
+	"cmp"
 	"context"
+	"encoding/xml"
 	"fmt"
 	"html/template"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +36,6 @@ type entryPage struct {
 	Added, Changed time.Time
 	Link           string // the original; "" if unknown
 	Sound          enclosures
-	Play           bool // whether files can be played here
 	entryImages
 	Older, Newer *entryItem // nil if there is none
 	OlderHit     *entryItem // the hits of the search before and after the entry
@@ -55,9 +57,6 @@ func (p *entryPage) More(asked string) string {
 	q := url.Values{"id": {p.ID}}
 	if p.Search != "" {
 		q.Set("q", p.Search)
-	}
-	if p.Play {
-		q.Set("play", "")
 	}
 	if asked != "" {
 		q.Set(asked, "")
@@ -115,7 +114,7 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request, feed *mirror.
 	}
 	q, room := r.URL.Query(), mostShown
 	p := &entryPage{
-		Play: q.Has("play"), entryImages: imagesOf(r), Search: strings.TrimSpace(q.Get("q")),
+		entryImages: imagesOf(r), Search: strings.TrimSpace(q.Get("q")),
 		Feed: republish.Name(feed.URL), Of: titleOf(feed), ID: record.ID, State: record.State,
 		Added: record.Added, Changed: record.Changed, Link: webLink(record.Content.Link),
 	}
@@ -142,7 +141,7 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request, feed *mirror.
 	if p.Older, p.Newer, err = s.neighbours(ctx, record, ""); err != nil {
 		return err
 	}
-	if words := foldedWords(p.Search); len(words) > 0 {
+	if searchOf(p.Search) != nil {
 		if p.OlderHit, p.NewerHit, err = s.neighbours(ctx, record, p.Search); err != nil {
 			return err
 		}
@@ -150,17 +149,17 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request, feed *mirror.
 	if p.Strip, err = s.stripOf(ctx, feed, record); err != nil {
 		return err
 	}
-	p.Sound, p.HasImages = newEnclosures(e, p.Play, p.More("play")), p.hasImages()
+	p.Sound, p.HasImages = newEnclosures(e), p.hasImages()
 	p.mark()
-	w.Header().Set("Content-Security-Policy", policyWith(p.Play, p.Images))
+	w.Header().Set("Content-Security-Policy", policyWith(p.Sound.Plays(), p.Images))
 	return s.render(w, r, http.StatusOK, "entry", p.Title, p)
 }
 
 // mark marks the words of the search.
 func (p *entryPage) mark() {
-	words := foldedWords(p.Search)
-	p.Marked = marked(p.Title, words)
-	p.Content, p.Summary = markedIn(p.Content, words), markedIn(p.Summary, words)
+	search := searchOf(p.Search)
+	p.Marked = marked(p.Title, search)
+	p.Content, p.Summary = markedIn(p.Content, search), markedIn(p.Summary, search)
 }
 
 // newWording returns an entry's text, as far as a page has room for it, in bytes, and the
@@ -215,7 +214,7 @@ func (w *entryText) plain() string { return w.Title + "\n" + plain(w.text) }
 // that is not ""; nil if there is none.
 func (s *Server) neighbours(ctx context.Context, r *mirror.Record, search string) (older, newer *entryItem, err error) {
 	for oldest, found := range map[bool]**entryItem{false: &older, true: &newer} {
-		query := mirror.Query{Feed: r.Feed, Search: search, Prefix: isBeginning(search), Beyond: r, Reverse: oldest, Limit: 1}
+		query := mirror.Query{Feed: r.Feed, Search: search, Prefix: words.IsBeginning(search), Beyond: r, Reverse: oldest, Limit: 1}
 		other, err := lastOf(ctx, s.store, query)
 		if err != nil {
 			return nil, nil, err
@@ -321,15 +320,15 @@ func (p *dayPage) After() string  { return p.Day.AddDate(0, 0, 1).Format("01-02"
 
 // An enclosure is a file of an entry.
 type enclosure struct {
-	URL, Kind, Size string
-	Audio, Video    bool
+	URL, Name, Kind, Size string
+	Audio, Video          bool
 }
 
-// An enclosures is the files of an entry as a page shows them.
+// An enclosures is the files of an entry as a page shows them. A player loads nothing before
+// somebody plays it.
 type enclosures struct {
-	List []enclosure
-	Play bool   // whether they can be played here
-	Ask  string // the query of the page on which they can be played
+	List     []enclosure
+	Chapters []chapter // of the first file that can be played
 }
 
 // AllAudio reports whether all files are audio.
@@ -337,9 +336,14 @@ func (p enclosures) AllAudio() bool {
 	return !slices.ContainsFunc(p.List, func(e enclosure) bool { return !e.Audio })
 }
 
+// Plays reports whether there is a player.
+func (p enclosures) Plays() bool {
+	return slices.ContainsFunc(p.List, func(e enclosure) bool { return e.Audio || e.Video })
+}
+
 // newEnclosures returns the files of an entry, none if it is damaged.
-func newEnclosures(e *feedhistory.Entry, play bool, ask string) (p enclosures) {
-	if p = (enclosures{Play: play, Ask: ask}); e == nil {
+func newEnclosures(e *feedhistory.Entry) (p enclosures) {
+	if e == nil {
 		return p
 	}
 	for _, l := range e.Links {
@@ -348,9 +352,73 @@ func newEnclosures(e *feedhistory.Entry, play bool, ask string) (p enclosures) {
 			continue
 		}
 		kind, _, _ := strings.Cut(strings.ToLower(l.Type), "/")
-		p.List = append(p.List, enclosure{URL: address, Kind: l.Type, Size: sizeText(l.Length), Audio: kind == "audio", Video: kind == "video"})
+		p.List = append(p.List, enclosure{
+			URL: address, Name: fileName(address), Kind: l.Type, Size: sizeText(l.Length), Audio: kind == "audio", Video: kind == "video",
+		})
+	}
+	at := slices.IndexFunc(p.List, func(e enclosure) bool { return e.Audio || e.Video })
+	if at >= 0 {
+		p.Chapters = chaptersOf(e, p.List[at].URL)
 	}
 	return p
+}
+
+// fileName returns the name of a file at a URL, or the host if it has none.
+func fileName(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	if name := path.Base(u.Path); name != "/" && name != "." {
+		return name
+	}
+	return u.Host
+}
+
+// A chapter is a part of an episode.
+type chapter struct {
+	Title, At string // the time as people write it
+	Seconds   float64
+	URL       string // the file from this time on (Media Fragments)
+}
+
+// mostChapters is the maximum number of chapters to show.
+const mostChapters = 200
+
+// chaptersOf returns an episode's Podlove Simple Chapters, in its file.
+func chaptersOf(e *feedhistory.Entry, file string) (all []chapter) {
+	var list struct {
+		XMLName  xml.Name `xml:"http://podlove.org/simple-chapters chapters"`
+		Chapters []struct {
+			Start string `xml:"start,attr"`
+			Title string `xml:"title,attr"`
+		} `xml:"http://podlove.org/simple-chapters chapter"`
+	}
+	for _, element := range e.Extensions() {
+		if !strings.Contains(element, "simple-chapters") || xml.Unmarshal([]byte(element), &list) != nil {
+			continue
+		}
+		for _, c := range list.Chapters[:min(len(list.Chapters), mostChapters)] {
+			if seconds, ok := secondsOf(c.Start); ok {
+				at, _ := strings.CutPrefix(time.Unix(int64(seconds), 0).UTC().Format("15:04:05"), "00:")
+				all = append(all, chapter{cmp.Or(strings.TrimSpace(c.Title), "Untitled"), at, seconds, fmt.Sprintf("%s#t=%g", file, seconds)})
+			}
+		}
+		break
+	}
+	return all
+}
+
+// secondsOf reads a normal play time of less than a day, such as 1:02:03.5 (RFC 2326 §3.6).
+func secondsOf(text string) (seconds float64, ok bool) {
+	for part := range strings.SplitSeq(strings.TrimSpace(text), ":") {
+		n, err := strconv.ParseFloat(part, 64)
+		if err != nil || !(n >= 0 && n < 24*60*60) {
+			return 0, false
+		}
+		seconds = 60*seconds + n
+	}
+	return seconds, seconds < 24*60*60
 }
 
 // An episode is the podcast's description of an entry.
@@ -406,10 +474,9 @@ func sizeText(length string) string {
 	return terminal.RoughSize(n)
 }
 
-// marked marks in a text the words beginning with a word of a search, whatever their
-// case and accents.
-func marked(text string, words []string) template.HTML {
-	if len(words) == 0 {
+// marked marks in a text the words a search looks for.
+func marked(text string, search words.Query) template.HTML {
+	if search == nil {
 		return template.HTML(template.HTMLEscapeString(text))
 	}
 	var b strings.Builder
@@ -424,7 +491,7 @@ func marked(text string, words []string) template.HTML {
 			end = len(text)
 		}
 		word := template.HTMLEscapeString(text[:end])
-		if folded := fold(text[:end]); slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(folded, w) }) {
+		if search.Marks(text[:end]) {
 			word = "<mark>" + word + "</mark>"
 		}
 		b.WriteString(word)
@@ -434,15 +501,15 @@ func marked(text string, words []string) template.HTML {
 }
 
 // markedIn marks words in sanitised markup.
-func markedIn(markup template.HTML, words []string) template.HTML {
-	if len(words) == 0 || markup == "" {
+func markedIn(markup template.HTML, search words.Query) template.HTML {
+	if search == nil || markup == "" {
 		return markup
 	}
 	var b strings.Builder
 	z := html.NewTokenizer(strings.NewReader(string(markup)))
 	for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
 		if raw := string(z.Raw()); kind == html.TextToken {
-			b.WriteString(string(marked(string(z.Text()), words)))
+			b.WriteString(string(marked(string(z.Text()), search)))
 		} else {
 			b.WriteString(raw)
 		}
@@ -451,12 +518,6 @@ func markedIn(markup template.HTML, words []string) template.HTML {
 }
 
 func isWordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) }
-
-// fold returns a word in lower case without accents.
-func fold(word string) string { return strings.Join(foldedWords(word), "") }
-
-// foldedWords returns the words of a search, folded.
-func foldedWords(search string) []string { return words.Fields(search) }
 
 // mostCompared is the maximum number of words of each version to compare: the
 // time grows with the product of their numbers.

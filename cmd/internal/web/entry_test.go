@@ -36,10 +36,21 @@ func requireFilters(t *testing.T, w *world, blog, tides string) {
 	for _, q := range []string{"sto", "storm", "Storm pet", "storm petrels"} {
 		found := w.page(blog+"?q="+url.QueryEscape(q), http.StatusOK)
 		require.Regexp(t, `<mark>Storm</mark> (<mark>)?petrels`, found, q)
-		require.NotContains(t, found, "No entry matches", q)
+		require.NotContains(t, found, "No entries match", q)
 	}
-	require.Contains(t, w.page(blog+"?q=pet+storm", http.StatusOK), "No entry matches", "only the last word is unfinished")
+	require.Contains(t, w.page(blog+"?q=pet+storm", http.StatusOK), "No entries match", "only the last word is unfinished")
 	require.Contains(t, w.page("/entries?q=cran", http.StatusOK), "New <mark>crane</mark>")
+
+	// The language of searches is that of the command.
+	for q, want := range map[string]string{
+		"crane OR spring": "New <mark>crane</mark>", "cranes": "New <mark>crane</mark>", `"new crane"`: "<mark>New</mark> <mark>crane</mark>", "new -ferry": "<mark>New</mark> crane",
+	} {
+		require.Contains(t, w.page("/entries?q="+url.QueryEscape(q), http.StatusOK), want, q)
+	}
+	for _, q := range []string{`"crane new"`, `"cranes"`, "new -cranes -storm"} {
+		require.NotContains(t, w.page("/entries?q="+url.QueryEscape(q), http.StatusOK), "New crane", q)
+	}
+	require.Contains(t, w.page("/entries?q=-crane", http.StatusOK), "There is no word to search for")
 
 	// Only deleted entries.
 	require.Equal(t, 1, w.listed(tides+"?deleted=1"))
@@ -49,7 +60,7 @@ func requireFilters(t *testing.T, w *world, blog, tides string) {
 	require.Contains(t, gone, `href="?#entries">Show all entries`)
 	require.Contains(t, gone, "1 entry: ")
 	require.Contains(t, w.page(tides+"?deleted=1&q=spr", http.StatusOK), "<mark>Spring</mark>")
-	require.Contains(t, w.page(tides+"?deleted=1&q=neap", http.StatusOK), "No entry matches")
+	require.Contains(t, w.page(tides+"?deleted=1&q=neap", http.StatusOK), "No entries match")
 	require.Contains(t, w.page("/entries?deleted=1", http.StatusOK), "Spring")
 
 	// A search in a period, and the hits of each month on the timeline.
@@ -143,16 +154,16 @@ func TestReadThrough(t *testing.T) {
 
 func TestMarked(t *testing.T) {
 	for _, test := range [][3]string{
-		{"The Storm petrels", "storm", "The <mark>Storm</mark> petrels"}, {"Storms & <b>", "STO b", "<mark>Storms</mark> &amp; &lt;<mark>b</mark>&gt;"},
+		{"The Storm petrels", "storm", "The <mark>Storm</mark> petrels"}, {"Storms & <b>", "b STO", "<mark>Storms</mark> &amp; &lt;<mark>b</mark>&gt;"},
 		{"Éclair, eclairs", "ecl", "<mark>Éclair</mark>, <mark>eclairs</mark>"}, {"brainstorm", "storm", "brainstorm"}, {"", "x", ""}, {"x", "", "x"},
 	} {
-		require.Equal(t, test[2], string(marked(test[0], foldedWords(test[1]))))
+		require.Equal(t, test[2], string(marked(test[0], searchOf(test[1]))))
 	}
 	long := strings.Repeat("word ", 100) + "the storm came " + strings.Repeat("word ", 100)
-	require.True(t, strings.HasPrefix(around(long, foldedWords("storm")), "… word word word word word word word the storm came"))
+	require.True(t, strings.HasPrefix(around(long, searchOf("storm")), "… word word word word word word word the storm came"))
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String().Draw(t, "text")
-		shown := string(marked(text, foldedWords(rapid.String().Draw(t, "search"))))
+		shown := string(marked(text, searchOf(rapid.String().Draw(t, "search"))))
 		require.NotContains(t, strings.NewReplacer("<mark>", "", "</mark>", "").Replace(shown), "<")
 	})
 	w := newWorld(t, nil)
@@ -166,10 +177,10 @@ func TestMarked(t *testing.T) {
 	require.Contains(t, entry, `?q=ferr#entries">All with “<bdi>ferr</bdi>”`)
 	require.NotContains(t, w.page("/feeds/"+republish.Name(w.feedURL("/news.rss"))+"/entry?id=harbour-3", http.StatusOK), "<mark>")
 	require.Equal(t, `<p title="storm">A <mark>storm</mark> &amp; <a href="x">no <mark>Storms</mark></a> &lt;storm&gt;</p>`,
-		strings.ReplaceAll(string(markedIn(`<p title="storm">A storm &amp; <a href="x">no Storms</a> &lt;storm&gt;</p>`, []string{"storm"})), "<mark>storm</mark>&gt;", "storm&gt;"))
+		strings.ReplaceAll(string(markedIn(`<p title="storm">A storm &amp; <a href="x">no Storms</a> &lt;storm&gt;</p>`, searchOf("storm"))), "<mark>storm</mark>&gt;", "storm&gt;"))
 	rapid.Check(t, func(t *rapid.T) {
 		text := sanitise(feedhistory.Text{Type: "html", Body: rapid.StringMatching(`([a-c<>&"' /]|<b>|</b>|<p title='a'>|&amp;|&lt;){0,30}`).Draw(t, "markup")}, display{})
-		shown := strings.NewReplacer("<mark>", "", "</mark>", "").Replace(string(markedIn(text, []string{"a", "lt", "b"})))
+		shown := strings.NewReplacer("<mark>", "", "</mark>", "").Replace(string(markedIn(text, searchOf("a lt b"))))
 		require.Equal(t, html.UnescapeString(string(text)), html.UnescapeString(shown), "nothing else is changed")
 	})
 }
@@ -211,12 +222,18 @@ func TestOnDemand(t *testing.T) {
 	w := newWorld(t, nil)
 	w.write(2003, 2004)
 	pod := w.add("/pod.rss")
-	body := w.page(pod+"/entry?id=pod-1", http.StatusOK)
-	require.Contains(t, body, `audio/mpeg, 1.2 MB`)
-	require.Contains(t, body, `href="?id=pod-1&amp;play=">Play here`)
-	require.NotContains(t, body, "<audio")
-	_, body, header := w.get(pod + "/entry?id=pod-1&play")
-	require.Contains(t, body, `<audio controls preload="none" src="https://pod.example/1.mp3"></audio>`)
+	_, body, header := w.get(pod + "/entry?id=pod-1")
+	requireSound(t, body)
+	require.Contains(t, body, `<a rel="noreferrer nofollow" href="https://pod.example/1.mp3">1.mp3</a> <span class="quiet">audio/mpeg, 1.2 MB</span>`)
+	require.Contains(t, body, `<audio controls preload="none" src="https://pod.example/1.mp3"></audio>`, "which loads nothing before somebody plays it")
+	require.Contains(t, body, "3 chapters")
+	for _, chapter := range []string{
+		`href="https://pod.example/1.mp3#t=0" data-seek="0"><span class="at">00:00</span> <bdi>Hello</bdi>`,
+		`href="https://pod.example/1.mp3#t=90.5" data-seek="90.5"><span class="at">01:30</span> <bdi>Fog &amp; ships</bdi>`,
+		`href="https://pod.example/1.mp3#t=3723" data-seek="3723"><span class="at">01:02:03</span> <bdi>Untitled</bdi>`,
+	} {
+		require.Contains(t, body, chapter)
+	}
 	require.Equal(t, policy()+"; media-src http: https:", header.Get("Content-Security-Policy"))
 
 	blog := w.add("/blog/feed.atom")
@@ -243,7 +260,8 @@ func TestOnDemand(t *testing.T) {
 	require.Contains(t, body, "<img ")
 	require.Contains(t, body, "as links again")
 	require.Contains(t, header.Get("Content-Security-Policy"), "img-src 'self' http: https:;")
-	require.NotContains(t, w.page(pod+"/entry?id=pod-1", http.StatusOK), "<img")
+	_, body, _ = w.get(pod + "/entry?id=pod-1")
+	require.NotContains(t, body, "<img")
 	status, _, header := w.do(http.MethodPost, blog+"/images", url.Values{"show": {"always"}, "next": {"https://evil.example/"}})
 	require.Equal(t, http.StatusSeeOther, status)
 	require.Equal(t, "/", header.Get("Location"))
@@ -253,7 +271,7 @@ func TestOnDemand(t *testing.T) {
 	require.Contains(t, body, "Show its images")
 
 	hostile := w.add("/hostile.atom")
-	_, body, _ = w.get(hostile + "/entry?images&play&id=" + url.QueryEscape(`"><script>harmed=1</script>`))
+	_, body, _ = w.get(hostile + "/entry?images&id=" + url.QueryEscape(`"><script>harmed=1</script>`))
 	require.NotRegexp(t, `<[^>]*onerror=`, body, "as text it does no harm")
 	requireSound(t, body)
 }

@@ -5,11 +5,13 @@ import (
 	"html/template"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/words"
 	"github.com/feedhistory/feedhistory/republish"
 )
 
@@ -48,7 +50,7 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request, feed *mirror.F
 	if err != nil {
 		return err
 	}
-	p := &feedPage{feedView: v, Progress: progressOf(feed, v.Waits), Site: republish.Site(feed), Source: webLink(feed.URL), Older: capitalised(command.OlderHintOf(feed))}
+	p := &feedPage{feedView: v, Progress: progressOf(feed, v.Waits), Site: republish.Site(feed), Source: webLink(feed.URL), Older: s.olderHint(feed)}
 	name, err := s.published.Name(r.Context(), feed.URL)
 	if err != nil {
 		return err
@@ -69,6 +71,11 @@ func (s *Server) showFeed(w http.ResponseWriter, r *http.Request, feed *mirror.F
 		}
 	}
 	return s.render(w, r, http.StatusOK, "feed", v.Title(), p)
+}
+
+// olderHint says how to look for older entries of a feed, in the server's database.
+func (s *Server) olderHint(feed *mirror.Feed) string {
+	return capitalised(strings.Replace(command.OlderHintOf(feed), "feedhistory sync", s.Hints.Command("sync"), 1))
 }
 
 // Lang returns the language of the feed, according to its newest entry.
@@ -183,7 +190,7 @@ func monthsOf(v *entriesView, months []month) (all []period) {
 
 // daysOf returns the days of a month with entries.
 func (d *directory) daysOf(ctx context.Context, v *entriesView, feed *mirror.Feed, m month) (all []period, err error) {
-	query := mirror.Query{Feed: feed.URL, Since: m.Start, Until: m.Start.AddDate(0, 1, 0), Search: v.Search, Prefix: isBeginning(v.Search), States: v.states(), Reverse: true, Limit: mostDays}
+	query := mirror.Query{Feed: feed.URL, Since: m.Start, Until: m.Start.AddDate(0, 1, 0), Search: v.Search, Prefix: words.IsBeginning(v.Search), States: v.states(), Reverse: true, Limit: mostDays}
 	for record, err := range portions(ctx, d.store, query) {
 		if err != nil {
 			return nil, err

@@ -55,6 +55,9 @@ func (v *feedView) Fresh() bool { return isFresh(v.Feed) }
 
 func isFresh(f *mirror.Feed) bool { return f.Ledger.URL() == "" && f.Entries == 0 }
 
+// isUnread reports whether nothing of the feed can be published yet.
+func isUnread(f *mirror.Feed) bool { return f.Head == "" && f.Entries == 0 }
+
 // Due reports whether the feed will be polled as soon as its turn comes.
 func (v *feedView) Due() bool { return !v.Gone && v.Alias == "" && !v.Next.After(time.Now()) }
 
@@ -380,7 +383,7 @@ func (s *Server) exportOPML(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		if feed.Alias != "" {
+		if feed.Alias != "" || document != "" && isUnread(feed) { // which has no documents yet
 			continue
 		}
 		o := readers.OutlineOf(feed, republish.Title(feed), republish.Site(feed))

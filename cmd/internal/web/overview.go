@@ -163,7 +163,7 @@ func newYearChart(years map[int]int64, now int) chart {
 		bins[year-first] = n
 	}
 	h := newHeights(bins)
-	c.Root, c.Marks = h.root, h.marks(" a year")
+	c.Root, c.Marks = h.root, h.marks(" in the busiest year")
 	c.Summary = fmt.Sprintf("%s from %d to %d", plural(total, "entry", "entries"), first, last)
 	width := 100 / float64(len(bins))
 	every := (len(bins) + mostYearLabels - 1) / mostYearLabels

@@ -23,6 +23,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -70,6 +71,12 @@ type Server struct {
 	// loopback address; with a Token, also requests to any IP address.
 	Names []string
 
+	// Proxies are the networks of the proxies in front of the server. Their X-Forwarded-For
+	// tells visitors apart, so that nobody's wrong tokens count for others.
+	Proxies []netip.Prefix
+
+	Hints Hints // Hints are what the hints on pages say of how the server was started.
+
 	// Output keeps the published documents; if it is lost, URLs change. Nil
 	// means in memory, until the program ends.
 	Output publish.Output
@@ -101,6 +108,18 @@ type Server struct {
 	items     serve.Cache[itemKey, entryItem]
 }
 
+// Hints are what the hints on pages say of how a server was started. The zero value is a program
+// of its own, whose database the command cannot name.
+type Hints struct {
+	DB      string // DB is the flag of the command that names the database; "" for none
+	Listens bool   // Listens means other machines can reach the server, by some address
+}
+
+// Command returns a command on the server's database.
+func (h Hints) Command(verb string) string {
+	return strings.TrimSpace("feedhistory " + verb + " " + h.DB)
+}
+
 func (s *Server) setUp() {
 	if s.Logger == nil {
 		s.Logger = slog.New(slog.DiscardHandler)
@@ -119,7 +138,7 @@ func (s *Server) setUp() {
 	}
 	s.templates = newTemplates(s.root)
 	s.origin = http.NewCrossOriginProtection()
-	s.gate = &gatekeeper{token: s.Token, private: s.Private, base: s.base(), now: s.now, readers: command.SecretFile[[]readerLogin]{Name: s.Readers}}
+	s.gate = &gatekeeper{token: s.Token, private: s.Private, base: s.base(), now: s.now, proxies: s.Proxies, readers: command.SecretFile[[]readerLogin]{Name: s.Readers}}
 	s.polls = s.newPoller(m)
 	s.feeds = &directory{store: s.store}
 	s.feeds.newest.Half, s.feeds.years.Half = keptSmall, keptSmall
@@ -130,7 +149,7 @@ func (s *Server) setUp() {
 		Size: s.size, Time: s.now, Logger: s.Logger, Fail: s.fail,
 	}
 	s.feeds.published, s.polled = s.published, make(chan string, mostPolled)
-	s.adder = &adder{store: s.store, feeds: s.feeds, polls: s.polls, log: s.Logger}
+	s.adder = &adder{store: s.store, feeds: s.feeds, polls: s.polls, log: s.Logger, hints: s.Hints, shows: s.Private}
 	s.building = make(chan struct{}, mostBuilding)
 	s.route()
 }
@@ -196,8 +215,8 @@ func (s *Server) now() time.Time {
 	return time.Now()
 }
 
-// policyWith returns the policy of an entry's page, if its visitor has asked to
-// play files or to see images.
+// policyWith returns the policy of an entry's page, if it has a player, and if its visitor has
+// asked to see images.
 func policyWith(play, images bool) string {
 	p := policy()
 	if play {
@@ -221,6 +240,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// another site's form if there is no TLS.
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	permit := s.gate.permit(r)
+	r = r.WithContext(context.WithValue(r.Context(), permitKey{}, permit))
 	switch {
 	case !s.isAddressed(r):
 		s.fail(w, r, &problem{
@@ -234,13 +255,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 	case isOpen(r):
 		s.mux.ServeHTTP(w, r)
-	case s.gate.isReader(r) && r.Method != http.MethodGet && r.Method != http.MethodHead:
+	case permit.reader && r.Method != http.MethodGet && r.Method != http.MethodHead:
 		s.fail(w, r, errReadOnly)
 	case !s.Private:
 		s.mux.ServeHTTP(w, r)
-	case s.gate.tires(r):
+	case permit.tired:
 		s.fail(w, r, errTooManyGuesses)
-	case s.gate.isReader(r) || s.gate.hasToken(r):
+	case permit.reader || permit.changes:
 		s.mux.ServeHTTP(&privateWriter{ResponseWriter: w}, r)
 	default:
 		s.refuse(w, r)
@@ -266,6 +287,9 @@ func (s *Server) feedOf(r *http.Request) (*mirror.Feed, error) {
 	if err != nil {
 		if other := s.feeds.successor(asked); other != "" && errors.Is(err, mirror.ErrNotFound) && r.Method != http.MethodPost {
 			return nil, &movedError{s.at("/feeds/" + other + "?said=leads"), http.StatusTemporaryRedirect}
+		}
+		if why, ok := s.adder.refused.Get(asked); ok && errors.Is(err, mirror.ErrNotFound) {
+			return nil, &problem{http.StatusNotFound, "This feed was not added", why}
 		}
 		return nil, err
 	}

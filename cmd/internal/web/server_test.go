@@ -125,7 +125,7 @@ func TestPages(t *testing.T) {
 	found := w.page(blog+"?q=STORM+petrels", http.StatusOK)
 	require.Contains(t, found, "<mark>Storm</mark> <mark>petrels</mark>")
 	require.NotContains(t, found, "Ice on the rail")
-	require.Contains(t, w.page(blog+"?q=petroleum", http.StatusOK), "No entry matches.")
+	require.Contains(t, w.page(blog+"?q=petroleum", http.StatusOK), "No entries match.")
 	require.Contains(t, w.page(blog+"?q=%2B%2B", http.StatusOK), "There is no word to search for")
 	require.Contains(t, w.page(blog+"?month=2015-11", http.StatusOK), "From November 2015")
 	require.Contains(t, w.page(blog+"?month=2015-10&span=3", http.StatusOK), "From October 2015 to December 2015")

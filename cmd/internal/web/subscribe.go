@@ -19,14 +19,17 @@ import (
 type subscribePage struct {
 	*feedView
 	Whole   []address
-	Local   bool // whether only readers on this machine can reach the server
+	Local   bool // whether the addresses lead to this machine only
+	Listens bool // whether other machines can reach the server all the same
 	Private bool // whether readers must show the token
-	Readers []address
+
+	Reader taker // the chosen one
+	Offer  offer // what it gets
+	Asked  bool  // whether slices of a size were asked for
 
 	Size    int // the size of slices in MB
 	Plan    []republish.Slice
-	All     int64 // the size of everything in bytes; zero if unknown
-	Takes   []taker
+	All     int64  // the size of everything in bytes; zero if unknown
 	SliceAt string // the URL of slices, up to the query
 	Wrong   string // why the size was refused
 
@@ -39,26 +42,67 @@ type address struct{ URL, Says, Type string }
 
 // A taker is a feed reader, with the largest document it accepts.
 type taker struct {
-	Name string
-	MB   int
+	Key, Name string
+	MB        int    // 0 if unknown, or if it follows archives
+	Archives  bool   // whether it follows archives
+	Site      string // the address that adds a feed to it on the web; "" for none
 }
 
 // Takes reports whether the reader accepts a document of a size in bytes.
 func (t taker) Takes(size int64) bool { return size <= int64(t.MB)*1e6 }
 
-var feedReaders = []taker{{"CommaFeed", 5}, {"The Old Reader", 7}, {"Miniflux", 15}, {"newsboat", 50}}
+// feedReaders are the choices on the page; the first is the usual one.
+var feedReaders = []taker{
+	{Key: "other", Name: "Another, or I do not know"},
+	{Key: "archives", Name: "One that follows archives (RFC 5005)", Archives: true},
+	{Key: "commafeed", Name: "CommaFeed", MB: 5},
+	{Key: "feedly", Name: "Feedly", Site: "https://feedly.com/i/subscription/feed/"},
+	{Key: "inoreader", Name: "Inoreader", Site: "https://www.inoreader.com/?add_feed="},
+	{Key: "miniflux", Name: "Miniflux", MB: 15},
+	{Key: "newsblur", Name: "NewsBlur", Site: "https://www.newsblur.com/?url="},
+	{Key: "newsboat", Name: "newsboat", MB: 50},
+	{Key: "theoldreader", Name: "The Old Reader", MB: 7, Site: "https://theoldreader.com/feeds/subscribe?url="},
+}
 
-// readerSites are the addresses that add a feed to a reader on the web.
-var readerSites = []address{
-	{URL: "https://feedly.com/i/subscription/feed/", Says: "Feedly"},
-	{URL: "https://www.inoreader.com/?add_feed=", Says: "Inoreader"},
-	{URL: "https://www.newsblur.com/?url=", Says: "NewsBlur"},
-	{URL: "https://theoldreader.com/feeds/subscribe?url=", Says: "The Old Reader"},
+// Choices returns the readers to choose from.
+func (p *subscribePage) Choices() []taker { return feedReaders }
+
+// Limited returns the readers whose limit is known.
+func (p *subscribePage) Limited() []taker {
+	return slices.DeleteFunc(slices.Clone(feedReaders), func(t taker) bool { return t.MB == 0 })
+}
+
+// An offer is what a reader gets: an address or, if it refuses large documents, slices.
+type offer struct {
+	Says    string
+	Address address
+	Add     string // the address that adds it to the reader on the web; "" for none
+	Slices  []republish.Slice
+}
+
+// newOffer returns what the page's reader gets.
+func (p *subscribePage) newOffer() (o offer) {
+	t := p.Reader
+	switch {
+	case t.Archives:
+		o = offer{Says: "It follows the archives, and gets everything.", Address: p.Whole[0]}
+	case t.MB == 0:
+		o = offer{Says: "It gets everything in one document. If it refuses that, give it slices, or a replay.", Address: p.Whole[2]}
+	case p.All > 0 && t.Takes(p.All):
+		o = offer{Says: "It accepts up to " + strconv.Itoa(t.MB) + " MB, and so gets everything in one document of " + p.MB(p.All) + " MB.", Address: p.Whole[2]}
+	default:
+		return offer{Says: "It accepts up to " + strconv.Itoa(t.MB) + " MB, and so gets the history in slices. Add one after the other.", Slices: p.Plan}
+	}
+	if t.Site != "" && !p.Local && !p.Private {
+		o.Add = t.Site + url.QueryEscape(o.Address.URL)
+	}
+	return o
 }
 
 // The limits for the size of slices, in MB (a million bytes).
 const (
 	leastSlice = 1
+	usualSlice = 5
 	mostSlice  = 50
 )
 
@@ -72,7 +116,7 @@ func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request, feed *mir
 	if err != nil {
 		return err
 	}
-	if feed.Head == "" && feed.Entries == 0 {
+	if isUnread(feed) {
 		return republish.ErrUnread
 	}
 	at := s.base() + "feeds/" + name + "/"
@@ -82,18 +126,18 @@ func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request, feed *mir
 		return err
 	}
 	p := &subscribePage{
-		feedView: &feedView{Feed: feed}, Takes: feedReaders, SliceAt: at + "slice.",
-		Local: IsLocal(published.Host), Private: s.Private, Reading: reading && feed.Polls == 0,
+		feedView: &feedView{Feed: feed}, SliceAt: at + "slice.", Reader: feedReaders[0],
+		Local: IsLocal(published.Host), Listens: s.Hints.Listens, Private: s.Private, Reading: reading && feed.Polls == 0,
 	}
 	p.Whole = addressesOf(published)
-	for _, site := range readerSites {
-		site.URL += url.QueryEscape(p.Whole[0].URL)
-		p.Readers = append(p.Readers, site)
+	if i := slices.IndexFunc(feedReaders, func(t taker) bool { return t.Key == r.URL.Query().Get("reader") }); i >= 0 {
+		p.Reader = feedReaders[i]
 	}
 	status := http.StatusOK
 	if err := s.planSlices(r, p); err != nil {
 		return err
 	}
+	p.Offer = p.newOffer()
 	if err := s.fillReplay(r, p, name); err != nil {
 		return err
 	}
@@ -105,15 +149,15 @@ func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request, feed *mir
 
 // planSlices cuts the feed as the request says.
 func (s *Server) planSlices(r *http.Request, p *subscribePage) error {
-	p.Size = feedReaders[0].MB
+	p.Size = cmp.Or(p.Reader.MB, usualSlice)
 	if text := r.URL.Query().Get("size"); text != "" {
 		size, err := strconv.Atoi(text)
 		if err != nil || size < leastSlice || size > mostSlice {
 			p.Wrong = "The size must be a number of MB between 1 and 50."
 			return nil
 		}
-		p.Size = size
-	} else if p.Entries > mostPlanned {
+		p.Size, p.Asked = size, true
+	} else if p.Entries > mostPlanned && p.Reader.MB == 0 {
 		return nil
 	}
 	cut, err := s.published.Slices(r.Context(), p.Feed, int64(p.Size)*1e6)
@@ -124,6 +168,15 @@ func (s *Server) planSlices(r *http.Request, p *subscribePage) error {
 // MB returns a size in MB, rounded up.
 func (p *subscribePage) MB(bytes int64) string {
 	return strconv.FormatFloat(float64((bytes+99_999)/100_000)/10, 'f', 1, 64)
+}
+
+// SliceAddresses returns the addresses of a slice. A template would escape the query.
+func (p *subscribePage) SliceAddresses(s republish.Slice) []address {
+	query := strings.TrimSuffix("?"+s.Query(), "?")
+	return []address{
+		{p.SliceAt + "atom" + query, "Atom", "application/atom+xml"},
+		{p.SliceAt + "rss" + query, "RSS", "application/rss+xml"},
+	}
 }
 
 // IsLarge reports whether a slice is larger than asked for.
@@ -137,12 +190,43 @@ type replayForm struct {
 	AsOf                                             int64
 	FromTitle                                        string
 	Asked                                            bool
+	Paces                                            []pace
 	Wrong                                            string
 	Says                                             string
 	Addresses                                        []address
 	Next                                             []upcomingEntry
 	GoOn                                             string // the query of the form for a different pace from here on
 	Released                                         int
+}
+
+// A pace is a plain choice of a replay.
+type pace struct {
+	Says, Every, Pace string
+	Query             string // of the page that has its address
+	Chosen            bool
+}
+
+// paces returns the plain choices, from today on.
+func (f *replayForm) paces() (all []pace) {
+	for _, p := range []pace{
+		{Says: "One entry a day", Every: "1d"}, {Says: "One a week", Every: "1w"},
+		{Says: "As it was published", Pace: "original"}, {Says: "Ten times as fast", Pace: "original×10"},
+	} {
+		p.Query = queryOf("start", f.Start, "every", p.Every, "pace", p.Pace, "asof", strconv.FormatInt(f.AsOf, 10), "from", f.From) + "#replay"
+		p.Chosen = f.Asked && f.isPlain() && f.Pace == p.Pace && (p.Pace != "" || f.Every == p.Every)
+		all = append(all, p)
+	}
+	return all
+}
+
+// isPlain reports whether nothing but the pace differs from the usual replay.
+func (f *replayForm) isPlain() bool {
+	return f.Per == "1" && f.Time == "" && f.Until == "" && !f.Now && !slices.ContainsFunc(f.Days, func(d choice) bool { return d.Chosen })
+}
+
+// Own reports whether the replay is none of the plain choices.
+func (f *replayForm) Own() bool {
+	return f.Wrong != "" || f.Asked && !slices.ContainsFunc(f.Paces, func(p pace) bool { return p.Chosen })
 }
 
 // An upcomingEntry has not been released yet.
@@ -178,6 +262,7 @@ func (s *Server) fillReplay(r *http.Request, p *subscribePage, name string) erro
 			f.FromTitle = cmp.Or(shownTitle(record.Content), f.From)
 		}
 	}
+	f.Paces = f.paces()
 	if !f.Asked {
 		return nil
 	}

@@ -107,3 +107,37 @@ func TestReplay(t *testing.T) {
 	}
 	require.Len(t, seen, 3+4)
 }
+
+// The page asks for the reader, and gives one address for it; the rest is folded.
+func TestSubscribeReaders(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(s *Server) { s.Base = "https://feeds.example/"; s.Names = []string{"127.0.0.1"} })
+	w.extra.Store(new(http.Handler(http.HandlerFunc(serveLargeFeed))))
+	w.write(2003, 2004)
+	small, large := w.add("/blog/feed.atom"), w.add("/large.atom")
+	offered := func(page, reader string) string {
+		t.Helper()
+		body := w.page(page+"/subscribe?reader="+reader, http.StatusOK)
+		_, offer, ok := strings.Cut(body, `<div class="offer">`)
+		require.True(t, ok)
+		offer, _, _ = strings.Cut(offer, "</div>")
+		require.LessOrEqual(t, strings.Count(offer, "<button")+strings.Count(offer, `class="button`), 1+strings.Count(offer, "<li>")*2, "one address has one button")
+		return offer
+	}
+	at := "https://feeds.example" + small
+	for reader, want := range map[string]string{
+		"": at + "/complete.atom", "nonsense": at + "/complete.atom", "other": at + "/complete.atom", "archives": at + "/index.atom", "commafeed": at + "/complete.atom", "newsboat": at + "/complete.atom",
+		"feedly": `href="https://feedly.com/i/subscription/feed/` + url.QueryEscape(at+"/complete.atom"), "theoldreader": `href="https://theoldreader.com/feeds/subscribe?url=` + url.QueryEscape(at+"/complete.atom"),
+	} {
+		require.Contains(t, offered(small, reader), want, reader)
+	}
+	require.Contains(t, offered(large, "newsboat"), "/complete.atom")
+	require.NotContains(t, offered(large, "newsboat"), "slice")
+	w.write(2004, 2005)
+	require.Contains(t, w.page(small+"/subscribe", http.StatusOK), ">Another pace, day or time</summary>")
+	require.NotContains(t, w.page(small+"/subscribe", http.StatusOK), "<details open>")
+	body := w.page(small+"/subscribe?start=2026-12-01&pace=original%C3%9710", http.StatusOK)
+	require.Contains(t, body, `aria-current="true">Ten times as fast`)
+	require.NotContains(t, body, "<details open>")
+	require.Contains(t, w.page(small+"/subscribe?start=2026-12-01&every=2d", http.StatusOK), "<details open>", "no plain choice")
+}

@@ -255,7 +255,6 @@ func (h heights) marks(unit string) []gridline {
 	}
 	if half > 0 && half < h.most { // a label of its own would lie on the bars
 		marks = append(marks, at(half))
-		marks[0].Label += "; at the lower line, " + count(half)
 	}
 	return marks
 }
@@ -264,7 +263,7 @@ func (t *timeline) drawBars(s scale, months []month, list *entriesView) {
 	bins := s.bins(months)
 	h := newHeights(bins)
 	t.Root = h.root
-	t.Marks = h.marks(map[int]string{1: " a month", 3: " a quarter", 12: " a year"}[s.step])
+	t.Marks = h.marks(map[int]string{1: " in the busiest month", 3: " in the busiest quarter", 12: " in the busiest year"}[s.step])
 	for i, n := range bins {
 		if n == 0 {
 			continue
@@ -310,7 +309,7 @@ func (t *timeline) drawTicks(s scale) {
 			continue
 		}
 		k := tick{X: s.x(at)}
-		if year%every == 0 && k.X < lineWidth-30 {
+		if year%every == 0 && k.X < lineWidth-36 {
 			k.Label = at.Format("2006")
 		}
 		t.Ticks = append(t.Ticks, k)

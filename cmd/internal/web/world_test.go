@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,8 +29,10 @@ import (
 type world struct {
 	*Server
 	t      testing.TB
-	site   *httptest.Server // of the publishers
-	gate   gate             // what keeps its answers back
+	site   *httptest.Server             // of the publishers
+	gate   gate                         // what keeps its answers back
+	extra  atomic.Pointer[http.Handler] // of /large.atom; nil for none
+	token  string                       // shown with each request; "" for none
 	blog   *publish.Publisher
 	files  *publish.MemoryOutput // of the blog
 	url    string                // of the history server, with a final slash
@@ -81,6 +84,7 @@ func newWorld(t testing.TB, edit func(*Server)) *world {
 	mux := http.NewServeMux()
 	mux.Handle("/blog/", http.StripPrefix("/blog", &publish.Handler{FS: w.files, MaxAge: time.Nanosecond}))
 	mux.Handle("/", pages)
+	mux.HandleFunc("/large.atom", func(rw http.ResponseWriter, r *http.Request) { (*w.extra.Load()).ServeHTTP(rw, r) })
 	w.site = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.gate.pass(r.Context())
 		mux.ServeHTTP(rw, r)
@@ -165,6 +169,9 @@ func blogEntryAt(t testing.TB, year, month, n int, note string, at time.Time) *f
 // feedURL returns the URL of a feed of the site.
 func (w *world) feedURL(path string) string { return w.site.URL + path }
 
+// nameOf returns the name of a feed of the site.
+func (w *world) nameOf(path string) string { return republish.Name(w.feedURL(path)) }
+
 // get requests a page of the server.
 func (w *world) get(path string) (status int, body string, header http.Header) {
 	return w.do(http.MethodGet, path, nil)
@@ -177,6 +184,9 @@ func (w *world) do(method, path string, form url.Values) (status int, body strin
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("Sec-Fetch-Site", "same-origin")
 		r.Header.Set("Referer", w.url+"feeds/abc")
+	}
+	if w.token != "" {
+		r.Header.Set("Authorization", "Bearer "+w.token)
 	}
 	resp, err := w.client.Do(r)
 	require.NoError(w.t, err)

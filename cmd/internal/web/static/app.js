@@ -177,10 +177,31 @@ async function copy(text) {
 
 document.addEventListener("click", async ({ target }) => {
   if (!target.matches(".copy")) return;
-  await copy(target.previousElementSibling.href);
+  await copy(target.dataset.copy);
   target.textContent = "Copied";
   setTimeout(() => (target.textContent = "Copy"), 2000);
 });
+
+// A chapter begins in the player.
+document.addEventListener("click", (event) => {
+  const chapter = event.target.closest("[data-seek]");
+  const player = document.querySelector("audio, video");
+  if (!chapter || !player) return;
+  event.preventDefault();
+  player.currentTime = Number(chapter.dataset.seek);
+  player.play().catch(() => {}); // the player shows what is wrong
+});
+
+// Times are in the reader's zone.
+function tellTimes() {
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const form = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric", hour: "2-digit", minute: "2-digit", timeZoneName: "short" });
+  if (zone === "UTC" || new Date().getTimezoneOffset() === 0 && new Date(2000, 6).getTimezoneOffset() === 0) return;
+  const local = (time) => form.format(new Date(time.dateTime)).replace(" at ", ", ");
+  for (const time of document.querySelectorAll("time[data-moment]")) time.textContent = local(time);
+  for (const time of document.querySelectorAll("time[title]")) time.title = local(time);
+  document.querySelector("[data-zone]").textContent = "Times are in your zone, " + zone + ", and days in UTC.";
+}
 
 // On a strip, one drags to a month; with the arrow keys, one goes there by Enter.
 function dragOn(strip) {
@@ -265,13 +286,18 @@ document.addEventListener("keydown", (event) => {
   key[1]();
 });
 
+tellTimes();
 document.querySelectorAll("[data-strip]").forEach(dragOn);
 document.querySelectorAll("[data-progress]").forEach(watchProgress);
 document.querySelectorAll("form[data-search]").forEach(searchAsTyped);
 document.querySelectorAll("[data-timeline]").forEach(setUpTimeline);
 // If a timeline is wider than the screen, its chosen part is shown, or the entries below it.
-document.querySelectorAll(".timeline .scroll").forEach((part) => {
-  part.scrollLeft = part.scrollWidth;
-  const chosen = (part.querySelector(".chosen") ?? part.querySelector(".here"))?.getBoundingClientRect();
-  if (chosen) part.scrollLeft += (chosen.left + chosen.right - part.clientWidth) / 2 - part.getBoundingClientRect().left;
-});
+function showChosen() {
+  document.querySelectorAll(".timeline .scroll").forEach((part) => {
+    part.scrollLeft = part.scrollWidth;
+    const chosen = (part.querySelector(".chosen") ?? part.querySelector(".here"))?.getBoundingClientRect();
+    if (chosen) part.scrollLeft += (chosen.left + chosen.right - part.clientWidth) / 2 - part.getBoundingClientRect().left;
+  });
+}
+showChosen();
+document.querySelector(".fold")?.addEventListener("change", showChosen);
