@@ -101,6 +101,7 @@ func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document,
 				k.state, k.resumed = keepState{mark: k.state.mark}, false
 			}
 			err = k.r.walk(ctx, client, w)
+			k.noteGone()
 		}
 		if err != nil {
 			k.deliver(nil, err)
@@ -114,9 +115,23 @@ func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document,
 // gone: a producer may change the addresses of its archives (§ Changing archive documents and
 // URI). Then the chain is read again, from its beginning to the last whole harvest's mark.
 func (k *keeper) isRenumbered() bool {
-	return k.resumed && slices.ContainsFunc(k.r.gaps, func(g *feedhistory.Gap) bool {
-		return errors.Is(g, fs.ErrNotExist) && slices.ContainsFunc(k.state.Pieces, func(p piece) bool { return p.Next == g.URL })
+	return k.resumed && k.r.first != nil && slices.ContainsFunc(k.state.Pieces, func(p piece) bool {
+		return k.isGone(p.Next) && p.Older != olderThan(k.r.first)
 	})
+}
+
+func (k *keeper) isGone(address string) bool {
+	return slices.ContainsFunc(k.r.gaps, func(g *feedhistory.Gap) bool { return errors.Is(g, fs.ErrNotExist) && g.URL == address })
+}
+
+// noteGone notes the addresses that are gone although the chain leads there: it is not read again
+// for them until it begins with another archive.
+func (k *keeper) noteGone() {
+	for i, p := range k.state.Pieces {
+		if k.r.first != nil && k.isGone(p.Next) {
+			k.state.Pieces[i].Older = olderThan(k.r.first)
+		}
+	}
 }
 
 // read processes a document, and reports whether more are wanted.
@@ -295,6 +310,8 @@ type piece struct {
 	Next  string    `json:"next"`
 	Until time.Time `json:"until,omitzero"` // zero: to the end of the chain
 	Once  bool      `json:"once,omitempty"` // only the one document, which was damaged
+
+	Older string `json:"older,omitempty"` // the newest archive when Next was gone although the chain led there
 }
 
 // top returns the mark for the newest part of the chain.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -296,4 +297,37 @@ func TestKeepRenumbered(t *testing.T) {
 			}
 		}
 	}
+}
+
+// An archive that is gone for good costs one more reading of the chain whenever that begins with
+// another archive, and two requests at other times.
+func TestKeepGone(t *testing.T) {
+	s := serveSite(t, map[string]string{
+		"/feed": feed(day(9), "/4", record("urn:e", day(9))), "/4": feed(day(4), "/3", record("urn:d", day(4))),
+		"/3": feed(day(3), "/2", record("urn:c", day(3))), "/2": feed(day(2), "/1", record("urn:b", day(2))), "/1": "",
+	})
+	m := &mirror.Mirror{Store: mirror.NewMemory()}
+	s.URL = s.url + "/feed"
+	keep := func() int {
+		s.asked.Took()
+		report, err := s.Keep(t.Context(), m)
+		require.NoError(t, err)
+		require.Equal(t, feedhistory.Partial, report.Feed.Verdict)
+		return len(s.asked.All())
+	}
+	for range 3 {
+		keep()
+	}
+	require.LessOrEqual(t, keep(), 3)
+	var asked []int
+	for i := range 4 { // changes that the newest archives do not have yet
+		s.docs["/feed"] = feed(day(10+i), "/4", record("urn:f", day(10+i)))
+		asked = append(asked, keep())
+	}
+	require.LessOrEqual(t, slices.Max(asked[1:]), 5, asked)
+	s.docs["/1"] = feed(day(1), "", record("urn:a", day(1)))
+	report, err := s.Keep(t.Context(), m)
+	require.NoError(t, err)
+	require.Equal(t, feedhistory.Whole, report.Feed.Verdict)
+	require.Len(t, live(t, m.Store, s.URL), 6)
 }
