@@ -63,7 +63,7 @@ type Client struct {
 	RootCAs *x509.CertPool
 
 	// Transport makes the requests; nil means a safe transport of this package. Of an
-	// [*http.Transport], the Client uses a clone that refuses private addresses, unless
+	// [*http.Transport], the Client uses a clone refusing private addresses, unless
 	// AllowPrivate is set. Any other must refuse them itself, so it is an error without
 	// AllowPrivate; to add tracing or a cache, set Wrap instead. With a Transport, Proxy, RootCAs
 	// and the timeouts of connecting have no effect, and the limits on headers and decompression
@@ -83,7 +83,7 @@ type Client struct {
 
 	MaxEntries int // MaxEntries is the maximum number of entries of a document, see [Parser]; zero means 50,000.
 
-	AllowPrivate bool         // AllowPrivate allows loopback, private and special-purpose addresses, or leaves that to Transport.
+	AllowPrivate bool         // AllowPrivate allows loopback, private and special-purpose addresses, or leaves them to Transport.
 	SameOrigin   bool         // SameOrigin refuses documents from other origins than the first document's.
 	NoGuess      bool         // NoGuess stops a walk from requesting documents before a link names them; see [Client.Walk].
 	Credentials  []Credential // Credentials are the secrets to send, each to its origin only.
@@ -351,8 +351,8 @@ func notFeed(err error, text, base string, header http.Header) error {
 	return parse
 }
 
-// check returns an error for settings that no request can follow: a number that is negative,
-// and must not be, or a Transport that may dial any address.
+// check returns an error for impossible settings: a forbidden negative number, or a Transport
+// free to dial any address.
 func (c *Client) check() error {
 	if _, ok := c.Transport.(*http.Transport); c.Transport != nil && !ok && !c.AllowPrivate {
 		return fmt.Errorf("feedhistory: Client.Transport, a %T, may request private addresses: set AllowPrivate if it must, or refuses them itself, or use Client.Wrap", c.Transport)

@@ -290,7 +290,7 @@ func renamed(known map[string]version, given map[string]bool, u Batch) (n int) {
 }
 
 // traces returns the signs by which people know an entry again whose id has changed: its
-// address, without the parts that change with a site's setup, and its title with its time.
+// address, without its scheme, www, a final slash and a fragment, and its title with its time.
 func traces(e *feedhistory.Entry) (all []string) {
 	address := e.ID // a permalink
 	if link, ok := e.Links.Rel("alternate"); ok {

@@ -252,7 +252,7 @@ func backup(ctx context.Context, store *database.Store, file string) error {
 		}
 		return err
 	}
-	// In a directory of its own, a lock tells a backup under way from one that was killed.
+	// In a directory of its own, a lock tells a backup under way from a killed one.
 	dir := file + ".part"
 	if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
 		return errors.New(dir + ": this file is in the way; remove it, if an earlier backup has left it")
@@ -290,7 +290,7 @@ func backup(ctx context.Context, store *database.Store, file string) error {
 }
 
 // place gives a file another name, which it does not take from another file: by a link or, on a
-// file system without links such as that of a USB stick, if there is none.
+// file system without links, such as a USB stick's, if there is none.
 func place(file, name string) error {
 	err := os.Link(file, name)
 	if err == nil {

@@ -1008,8 +1008,7 @@ func showFindings(p *terminal.Page, found []check.Finding, documents int) {
 	}, ", "))
 }
 
-// noteKey is what notes on several documents have in common; "" for a finding that is shown with
-// each of them.
+// noteKey identifies equal notes on several documents; "" for a finding to show with each of them.
 func noteKey(f check.Finding) string {
 	if f.Level != check.Note || f.Quote != (check.Quote{}) {
 		return ""

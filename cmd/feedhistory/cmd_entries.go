@@ -252,24 +252,14 @@ func (c *newCommand) Run(w *command.World) (err error) {
 	if err != nil {
 		return c.Failure(err)
 	}
-	list, err := c.FeedsOrAll(w.Ctx, store, c.Feeds)
+	feeds, err := c.feeds(w.Ctx, store) // as they are now
 	if err != nil {
 		return err
 	}
-	var feeds []*mirror.Feed // as they are now
-	for f, err := range list {
-		if err != nil {
-			return c.Failure(err)
-		}
-		feeds = append(feeds, f)
-	}
 	if c.FromNow {
-		isOld := func(f *mirror.Feed) bool { _, ok := after[f.URL]; return ok }
-		fresh := slices.DeleteFunc(slices.Clone(feeds), isOld)
-		if err := marks.Write(w.Ctx, fresh); err != nil {
+		if feeds, err = begin(w.Ctx, marks, after, feeds); err != nil {
 			return c.Failure(err)
 		}
-		feeds = slices.DeleteFunc(feeds, func(f *mirror.Feed) bool { return !isOld(f) })
 	}
 	write := func() error { return c.Failure(marks.Write(w.Ctx, feeds)) }
 	if c.Once {
@@ -316,6 +306,34 @@ func (c *newCommand) Run(w *command.World) (err error) {
 	return damaged.say(w)
 }
 
+// feeds returns the feeds to print.
+func (c *newCommand) feeds(ctx context.Context, store mirror.Store) (feeds []*mirror.Feed, err error) {
+	list, err := c.FeedsOrAll(ctx, store, c.Feeds)
+	if err != nil {
+		return nil, err
+	}
+	for f, err := range list {
+		if err != nil {
+			return nil, c.Failure(err)
+		}
+		feeds = append(feeds, f)
+	}
+	return feeds, nil
+}
+
+// begin counts the entries of feeds as printed of which none have been, and returns the other feeds.
+func begin(ctx context.Context, marks *database.Printed, after map[string]int64, feeds []*mirror.Feed) (others []*mirror.Feed, err error) {
+	var fresh []*mirror.Feed
+	for _, f := range feeds {
+		if _, ok := after[f.URL]; ok {
+			others = append(others, f)
+		} else {
+			fresh = append(fresh, f)
+		}
+	}
+	return others, marks.Write(ctx, fresh)
+}
+
 // output returns the function that takes each entry.
 func (c *newCommand) output(w *command.World, out io.Writer, private func(feed string) bool, marks *database.Printed) (func(*mirror.Feed, *mirror.Record, *feedhistory.Entry) error, error) {
 	if c.Maildir != "" {
@@ -334,8 +352,8 @@ func (c *newCommand) output(w *command.World, out io.Writer, private func(feed s
 }
 
 // deliverer returns the function that delivers an entry to a Maildir: durably, under a name
-// that mail programs pass over until the file is complete. It leaves out the mails that a run cut
-// short has delivered: they may have been moved or deleted since.
+// that mail programs pass over until the file is complete. It leaves out the mails delivered
+// by a run cut short: they may have been moved or deleted since.
 func deliverer(w *command.World, dir string, marks *database.Printed) (func(*mirror.Feed, *mirror.Record, *feedhistory.Entry) error, error) {
 	for _, part := range []string{"cur", "new", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(dir, part), 0o700); err != nil {

@@ -150,7 +150,7 @@ func inputName(file string) string {
 type importStore struct {
 	*database.Store
 	place    *database.Location
-	replaced map[string]map[string]bool // the ids that feeds had before they were replaced
+	replaced map[string]map[string]bool // the ids of replaced feeds' former entries
 }
 
 // Commit implements mirror.Store.

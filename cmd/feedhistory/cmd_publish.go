@@ -43,7 +43,6 @@ type publishCommand struct {
 	ID             string `help:"The feed's id (default: the subscription document's URL)."`
 	Site           string `placeholder:"URL" help:"The website of the feed (default: the one named by the source; for --site-dir, the root of --base)."`
 	SiteDir        string `placeholder:"DIR" help:"Directory of the built site: publish nothing if it lacks a page that an entry links to."`
-	AllowEmpty     bool   `help:"Accept a source without entries, such as that of a new site."`
 	DryRun         bool   `help:"Print the files to be written, and write nothing."`
 	Force          bool   `help:"Publish even if readers would see entries again, because --base or ids have changed, or would see older ones later, because a server failed."`
 	IncludePrivate bool   `help:"Publish entries of private feeds, too; readers cannot see where they come from."`
@@ -59,6 +58,7 @@ type publishCommand struct {
 
 // deletionFlags are the flags for entries the source no longer has.
 type deletionFlags struct {
+	AllowEmpty    bool             `help:"Accept a source without entries, such as that of a new site."`
 	DeleteMissing bool             `help:"Publish the deletion of entries no longer in the source."`
 	MaxDeletions  terminal.Maximum `placeholder:"N|all" help:"With --delete-missing: delete at most N entries, or any number (default: 5, or a fifth of the published entries if that is more). Lines from a pipe need it, if they do not come from --raw."`
 }

@@ -287,7 +287,7 @@ func (c *Client) dialAllowed(ctx context.Context, network, address string) (net.
 // A dialFunc is a dialer of an [http.Transport].
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// guard returns a clone of a caller's transport that refuses private addresses. Where it dials
+// guard returns a clone of a caller's transport, refusing private addresses. Where it dials
 // in its own way, the address is seen only afterwards, before anything is sent.
 func (c *Client) guard(own *http.Transport) *http.Transport {
 	t := own.Clone()
@@ -317,7 +317,7 @@ func withoutContext(dial func(network, address string) (net.Conn, error)) dialFu
 	return func(_ context.Context, network, address string) (net.Conn, error) { return dial(network, address) }
 }
 
-// checked returns a dialer that closes connections to private addresses, and those without an
+// checked returns a dialer closing connections to private addresses, and those without an
 // address.
 func checked(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {

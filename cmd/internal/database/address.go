@@ -17,13 +17,13 @@ import (
 const changesSchema = `CREATE TABLE IF NOT EXISTS feedhistory_changes (feed TEXT NOT NULL PRIMARY KEY, target TEXT NOT NULL)`
 
 // Remove implements mirror.Store. It also removes the feed's credentials, and the record
-// of its entries that were printed.
+// of its printed entries.
 func (s *Store) Remove(ctx context.Context, url string) error {
 	return s.change(ctx, url, "", func() error { return s.Store.Remove(ctx, url) })
 }
 
 // Move gives a feed another address, where no feed is, with its credentials, unless the
-// address has another origin. Feeds that have become this one follow it.
+// address has another origin. Its aliases follow it.
 func (s *Store) Move(ctx context.Context, f *mirror.Feed, to string) error {
 	return s.change(ctx, f.URL, to, func() error { return s.Store.Move(ctx, f, to) })
 }
@@ -48,7 +48,7 @@ func (s *Store) change(ctx context.Context, feed, target string, do func() error
 	return s.complete(ctx, feed, target)
 }
 
-// resume completes the changes that were interrupted.
+// resume completes interrupted changes.
 func (s *Store) resume(ctx context.Context) error {
 	rows, err := s.DB.QueryContext(ctx, "SELECT feed, target FROM feedhistory_changes")
 	if isNoTable(err) {
@@ -73,7 +73,7 @@ func (s *Store) resume(ctx context.Context) error {
 	return err
 }
 
-// isNoTable reports whether an error means that nothing was noted yet.
+// isNoTable reports whether an error means nothing was noted yet.
 func isNoTable(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && e.Code == "42P01" || err != nil && strings.Contains(err.Error(), "no such table")
@@ -131,7 +131,7 @@ func (s *Store) moved(ctx context.Context, from, to string) error {
 	if err == nil {
 		err = createPrinted(ctx, s.DB)
 	}
-	if err == nil { // a feed that was once there
+	if err == nil { // a former feed there
 		_, err = s.DB.ExecContext(ctx, `DELETE FROM feedhistory_printed WHERE feed = $1
 			AND name IN (SELECT name FROM feedhistory_printed WHERE feed = $2)`, to, from)
 	}

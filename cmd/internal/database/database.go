@@ -888,8 +888,7 @@ func (p *Printed) Read(ctx context.Context) (map[string]int64, error) {
 	return last, rows.Err()
 }
 
-// Delivered returns the mails of runs that have not come to their end, by their file names. Read
-// comes first.
+// Delivered returns the mails of unfinished runs, by their file names. Read comes first.
 func (p *Printed) Delivered(ctx context.Context) (mails map[string]bool, err error) {
 	rows, err := p.DB.QueryContext(ctx, "SELECT mail FROM feedhistory_delivered WHERE name = $1", p.Name)
 	if err != nil {

@@ -30,7 +30,7 @@ func (d *Location) Repair(w *command.World) (feeds []string, err error) {
 	if err != nil {
 		return nil, d.Failure(err)
 	}
-	if err := removeDatabase(part); err != nil { // of a repair that was killed
+	if err := removeDatabase(part); err != nil { // of a killed repair
 		return nil, err
 	}
 	new := &Location{DB: part}

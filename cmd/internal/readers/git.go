@@ -76,7 +76,7 @@ func readGit(ctx context.Context, s *Source, _ string, yield func(Item) error) (
 
 // A git runs the git program on the objects of a repository. It runs in a repository of its own,
 // made for this, so neither the configuration of the one named nor that of the user has an
-// effect: whatever these name is not run, and nothing is requested that is missing.
+// effect: no command named there is run, and no missing object requested.
 type git struct {
 	ctx     context.Context
 	dir     string // as the user names it
@@ -129,7 +129,7 @@ func openGit(ctx context.Context, dir, file string) (*git, error) {
 
 func (g *git) close() error { return os.RemoveAll(g.own) }
 
-// command returns a command of git that reads the objects, and nothing else.
+// command returns a command of git reading the objects, and nothing else.
 func (g *git) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(g.ctx, "git", append([]string{"--no-pager", "--literal-pathspecs"}, args...)...)
 	cmd.Dir, cmd.WaitDelay = g.own, time.Second
@@ -230,7 +230,7 @@ var (
 	errReftable = errors.New("its branches are in a form that is not read here: give a clone, made by git clone --ref-format=files")
 )
 
-// mostSymbolic bounds the names that lead from one to the next.
+// mostSymbolic bounds the names leading from one to the next.
 const mostSymbolic = 5
 
 // head returns the newest commit.
@@ -415,7 +415,7 @@ func (g *git) show(v version) ([]byte, error) {
 	return data[:size], nil
 }
 
-// missing tells a version that the repository lacks from one without the file.
+// missing tells a version the repository lacks from one without the file.
 func (g *git) missing(v version) error {
 	err := g.command("rev-parse", "--verify", "--quiet", v.commit+":"+g.path).Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {

@@ -39,7 +39,7 @@ type Outline struct {
 	Folders [][]string
 }
 
-// A FoldersError says that feeds of a list have been read without some of their folders: the
+// A FoldersError counts the feeds of a list read without some of their folders: the
 // names of all folders around each feed would be much longer than the list.
 type FoldersError struct{ Feeds int }
 

@@ -45,8 +45,8 @@ func (r *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A file may be decompressed to a megabyte and so many times its size, as a document may that
-// is fetched; and so may the answers in it once more.
+// A file may be decompressed to a megabyte and so many times its size, like a fetched
+// document; and so may the answers in it once more.
 const (
 	leastExpanded  = 1 << 20
 	expansionRatio = 200
