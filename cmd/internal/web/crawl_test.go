@@ -19,7 +19,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// A crawler follows every address that a server offers: in its pages, in lists of feeds and in
+// A crawler follows every address a server offers: in its pages, in lists of feeds and in
 // feeds.
 type crawler struct {
 	t      *testing.T
@@ -37,7 +37,7 @@ const mostAlike = 6
 
 var names = regexp.MustCompile(`[0-9a-f]{12,}|[0-9]+`)
 
-// offer queues an address that a document offers.
+// offer queues an address of a document.
 func (c *crawler) offer(from, address string) {
 	at, err := url.Parse(from)
 	require.NoError(c.t, err)
@@ -146,7 +146,7 @@ func serveLargeFeed(w http.ResponseWriter, _ *http.Request) {
 	_ = compose.WriteAtom(w, head)
 }
 
-// Every address that the server offers answers, to whoever sees it: without a token, to those
+// Every address the server offers answers, to whoever sees it: without a token, to those
 // who do not have it, and to the owner of a public and of a private server.
 func TestCrawl(t *testing.T) {
 	t.Parallel()

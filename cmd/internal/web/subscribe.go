@@ -19,9 +19,8 @@ import (
 type subscribePage struct {
 	*feedView
 	Whole   []address
-	Local   bool // whether the addresses lead to this machine only
-	Listens bool // whether other machines can reach the server all the same
-	Private bool // whether readers must show the token
+	Hint    string // how readers on other machines can reach the addresses; "" if they can
+	Private bool   // whether readers must show the token
 
 	Reader taker // the chosen one
 	Offer  offer // what it gets
@@ -93,7 +92,7 @@ func (p *subscribePage) newOffer() (o offer) {
 	default:
 		return offer{Says: "It accepts up to " + strconv.Itoa(t.MB) + " MB, and so gets the history in slices. Add one after the other.", Slices: p.Plan}
 	}
-	if t.Site != "" && !p.Local && !p.Private {
+	if t.Site != "" && p.Hint == "" && !p.Private {
 		o.Add = t.Site + url.QueryEscape(o.Address.URL)
 	}
 	return o
@@ -127,7 +126,10 @@ func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request, feed *mir
 	}
 	p := &subscribePage{
 		feedView: &feedView{Feed: feed}, SliceAt: at + "slice.", Reader: feedReaders[0],
-		Local: IsLocal(published.Host), Listens: s.Hints.Listens, Private: s.Private, Reading: reading && feed.Polls == 0,
+		Private: s.Private, Reading: reading && feed.Polls == 0,
+	}
+	if IsLocal(published.Host) {
+		p.Hint = s.Hints.reach()
 	}
 	p.Whole = addressesOf(published)
 	if i := slices.IndexFunc(feedReaders, func(t taker) bool { return t.Key == r.URL.Query().Get("reader") }); i >= 0 {
