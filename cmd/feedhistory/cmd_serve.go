@@ -192,8 +192,8 @@ func (c *serveCommand) serveHistory(w *command.World) error {
 	return c.serveStore(w, listener, store, reads)
 }
 
-// isNew reports whether the database does not exist yet. It refuses a file in a directory that
-// does not exist, unless it is the default: the name may be mistyped.
+// isNew reports whether the database does not exist yet. It refuses a file in a missing
+// directory, unless it is the default: the name may be mistyped.
 func (c *serveCommand) isNew() (bool, error) {
 	if err := c.Locate(); err != nil || c.IsPostgres() {
 		return false, err

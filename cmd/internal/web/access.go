@@ -257,7 +257,7 @@ func IsLocal(host string) bool {
 
 // visitorOf returns where a request comes from: an address or, for IPv6, a
 // network, because everybody has many IPv6 addresses. A trusted proxy says where: each one
-// appends an address to X-Forwarded-For, so the last that is no such proxy's is the visitor's.
+// appends an address to X-Forwarded-For, so the last one of no such proxy is the visitor's.
 func (g *gatekeeper) visitorOf(r *http.Request) netip.Prefix {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

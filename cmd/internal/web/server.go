@@ -111,7 +111,7 @@ type Server struct {
 // Hints are what the hints on pages say of how a server was started. The zero value is a program
 // of its own, whose database the command cannot name.
 type Hints struct {
-	DB      string // DB is the flag of the command that names the database; "" for none
+	DB      string // DB is the command's flag for the database; "" for none
 	Listens bool   // Listens means other machines can reach the server, by some address
 }
 

@@ -44,7 +44,7 @@ type taker struct {
 	Key, Name string
 	MB        int    // 0 if unknown, or if it follows archives
 	Archives  bool   // whether it follows archives
-	Site      string // the address that adds a feed to it on the web; "" for none
+	Site      string // the address for adding a feed to it on the web; "" for none
 }
 
 // Takes reports whether the reader accepts a document of a size in bytes.
@@ -75,7 +75,7 @@ func (p *subscribePage) Limited() []taker {
 type offer struct {
 	Says    string
 	Address address
-	Add     string // the address that adds it to the reader on the web; "" for none
+	Add     string // the address for adding it to the reader on the web; "" for none
 	Slices  []republish.Slice
 }
 
@@ -204,7 +204,7 @@ type replayForm struct {
 // A pace is a plain choice of a replay.
 type pace struct {
 	Says, Every, Pace string
-	Query             string // of the page that has its address
+	Query             string // of the page with its address
 	Chosen            bool
 }
 
