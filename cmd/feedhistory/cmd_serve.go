@@ -142,7 +142,7 @@ type historyFlags struct {
 	Private      bool     `help:"Require the token for reading, too; each feed reader gets a login of its own, which can only read, on the page for subscribing. Only then does the server show, poll and republish feeds that need credentials."`
 }
 
-// Validate refuses a base other than the URL of a server, and a proxy that is no address.
+// Validate refuses a base other than the URL of a server, and a proxy without an address.
 func (c *serveCommand) Validate() error {
 	for _, proxy := range c.TrustedProxy {
 		if _, err := web.ParseProxy(proxy); err != nil {
@@ -192,8 +192,8 @@ func (c *serveCommand) serveHistory(w *command.World) error {
 	return c.serveStore(w, listener, store, reads)
 }
 
-// isNew reports whether the database does not exist yet. It refuses a file in a directory that
-// does not exist, unless it is the default: the name may be mistyped.
+// isNew reports whether the database does not exist yet. It refuses a file in a missing
+// directory, unless it is the default: the name may be mistyped.
 func (c *serveCommand) isNew() (bool, error) {
 	if err := c.Locate(); err != nil || c.IsPostgres() {
 		return false, err
@@ -208,7 +208,7 @@ func (c *serveCommand) isNew() (bool, error) {
 	return true, nil
 }
 
-// openStore opens the existing database; reads says that it can only be read.
+// openStore opens the existing database; reads says it can only be read.
 func (c *serveCommand) openStore(w *command.World) (store *database.Store, reads bool, err error) {
 	store, err = c.Create(w)
 	if reads = errors.Is(err, sqlstore.ErrReadOnly); reads {

@@ -208,7 +208,7 @@ func TestServeUsage(t *testing.T) {
 	require.NoDirExists(t, mistyped)
 }
 
-// A server that others can reach through a proxy has a token, too, and says when one is short.
+// A server behind a proxy has a token, too, and says when one is short.
 func TestServeBehindProxy(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	for _, flags := range [][]string{{"--base", "https://feeds.example/"}, {"--trusted-proxy", "127.0.0.1"}} {

@@ -165,7 +165,7 @@ func fillWords(set *words.Set, r *mirror.Record) {
 	}
 }
 
-// unindexed returns the keys of the entries waiting to be indexed that meet a search.
+// unindexed returns the keys of the entries waiting to be indexed and meeting a search.
 func (s *Store) unindexed(ctx context.Context, wanted words.Query) (found []int64, err error) {
 	found = []int64{} // nil would be NULL
 	for last, more := int64(math.MinInt64), true; more && err == nil; {
@@ -187,7 +187,7 @@ func (s *Store) unindexed(ctx context.Context, wanted words.Query) (found []int6
 }
 
 // findPhrases settles a search with phrases: the index finds the entries with their words, and
-// their texts tell which of them have these words one after the other.
+// the texts show where these follow each other.
 func (f *search) findPhrases(ctx context.Context, feed string) error {
 	candidates, err := f.numbers(ctx, f.hits, f.words)
 	if err != nil {
@@ -215,7 +215,7 @@ func (f *search) findPhrases(ctx context.Context, feed string) error {
 	return nil
 }
 
-// A search finds the entries that meet a query. If few entries have them, the
+// A search finds the entries meeting a query. If few entries have them, the
 // index finds these, and they are sorted. If very many have them, sorting would take
 // long; so the entries are read in the query's order, and their words compared, until a
 // page is full.

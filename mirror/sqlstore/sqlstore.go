@@ -393,7 +393,7 @@ func list[T string | int64](d *dialect, values []T) any {
 	return string(data)
 }
 
-// A syntax is that of searches in a database's index.
+// A syntax has the operators of searches in a database's index.
 type syntax struct{ quote, begins, or, and, not string }
 
 var (

@@ -7,9 +7,9 @@ import (
 
 // The forms of English words are made for a search, not stemmed for the index: so the beginning
 // of a word finds it however far it has been typed, an index made earlier serves, and every
-// database finds the same. A form that is no word is found nowhere.
+// database finds the same. A form nobody writes is found nowhere.
 
-// uninflected are words that are no form of another, though they look like one.
+// uninflected are words that only look like a form of another.
 var uninflected = []string{"news"}
 
 // forms returns a word, followed by its other forms: its plural or singular, and those of a verb.

@@ -113,7 +113,7 @@ func IsBeginning(search string) bool {
 	return utf8.RuneCountInString(last) > 2
 }
 
-// Phrases returns the phrases of the query, for a Set that is to find them.
+// Phrases returns the phrases of the query, for a Set to find them.
 func (q Query) Phrases() (phrases []Term) {
 	for _, group := range q {
 		for _, t := range group {

@@ -20,8 +20,8 @@ const (
 
 // A Set is a set of words. The zero value is empty.
 type Set struct {
-	// Phrases are terms of a Query to find in the texts while their words are added, which
-	// Query.Match needs. Set them before the first word.
+	// Phrases are the phrases of a Query, found while words are added, for Query.Match. Set them
+	// before the first word.
 	Phrases []Term
 
 	seen    map[string]struct{}

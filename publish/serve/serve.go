@@ -28,7 +28,7 @@ import (
 	"time"
 )
 
-// Policy is the Content-Security-Policy for documents of feeds: a browser that shows one runs
+// Policy is the Content-Security-Policy for documents of feeds: a browser showing one runs
 // and loads nothing of its markup.
 const Policy = "default-src 'none'; sandbox"
 

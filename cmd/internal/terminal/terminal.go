@@ -758,7 +758,9 @@ func AddressOf(l net.Listener) string {
 
 // ShellWord returns a word of a command as a shell has to be given it.
 func ShellWord(word string) string {
-	plain := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || strings.ContainsRune("/._-+:,@%=", r) }
+	plain := func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsNumber(r) || strings.ContainsRune("/._-+:,@%=", r)
+	}
 	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
 		return word
 	}

@@ -53,18 +53,26 @@ var errTooManyGuesses = &problem{
 	"Wait a minute, then try again.",
 }
 
-// A permit is what a request may do.
+// A permit says what a request may do.
 type permit struct {
+	role     role
 	loggedIn bool // its browser keeps a proof of the token
-	changes  bool // it may change everything, and read
-	reader   bool // it shows the login of a feed reader, which may only read
 	tired    bool // it shows a wrong token, and its visitor has shown too many
 }
+
+// A role is who sends a request.
+type role uint8
+
+const (
+	stranger  role = iota
+	onlyReads      // a feed reader with its login, which may only read
+	owner          // shows the token, or the server needs none: it may change everything
+)
 
 // permitKey is the key of a request's permit in its context.
 type permitKey struct{}
 
-// permitOf returns the permit that ServeHTTP has given a request.
+// permitOf returns a request's permit, given by ServeHTTP.
 func permitOf(r *http.Request) permit {
 	p, _ := r.Context().Value(permitKey{}).(permit)
 	return p
@@ -75,21 +83,25 @@ func permitOf(r *http.Request) permit {
 func (g *gatekeeper) permit(r *http.Request) (p permit) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	_, password, basic := r.BasicAuth()
-	p.loggedIn = g.hasCookie(r)
-	p.reader = g.isReader(r)
-	switch {
-	case p.loggedIn || p.reader:
+	right := false
+	switch p.loggedIn = g.hasCookie(r); {
+	case p.loggedIn:
+		right = true
+	case g.isReader(r):
+		p.role = onlyReads
 	case basic:
-		p.changes, p.tired = g.guess(r, password)
+		right, p.tired = g.guess(r, password)
 	case strings.EqualFold(scheme, "Bearer"): // RFC 9110 §11.1
-		p.changes, p.tired = g.guess(r, strings.TrimSpace(token))
+		right, p.tired = g.guess(r, strings.TrimSpace(token))
 	}
-	p.changes = p.changes || p.loggedIn || g.token == "" && !g.private
+	if right || g.token == "" && !g.private && p.role == stranger {
+		p.role = owner
+	}
 	return p
 }
 
 // guess compares a token with the right one, which is heard however many wrong ones came
-// before. A wrong one counts; tired says that the visitor has shown too many.
+// before. A wrong one counts; tired says the visitor has shown too many.
 func (g *gatekeeper) guess(r *http.Request, token string) (right, tired bool) {
 	if g.token == "" {
 		return false, false
@@ -130,7 +142,7 @@ func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byt
 func (s *Server) change(h page) page {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		switch p := permitOf(r); {
-		case p.changes:
+		case p.role == owner:
 			return h(w, r)
 		case p.tired:
 			return errTooManyGuesses
@@ -245,7 +257,7 @@ func IsLocal(host string) bool {
 
 // visitorOf returns where a request comes from: an address or, for IPv6, a
 // network, because everybody has many IPv6 addresses. A trusted proxy says where: each one
-// appends an address to X-Forwarded-For, so the last that is no such proxy's is the visitor's.
+// appends an address to X-Forwarded-For, so the last one of no such proxy is the visitor's.
 func (g *gatekeeper) visitorOf(r *http.Request) netip.Prefix {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

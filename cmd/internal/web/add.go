@@ -368,7 +368,7 @@ const (
 	trialStep = 10 * time.Millisecond
 )
 
-// needsLogin says how to add a feed that needs a login.
+// needsLogin says how to add a feed with a login.
 func (a *adder) needsLogin() string {
 	text := "This feed needs a login, so it cannot be added here. Add it with " + a.hints.Command("sync --user NAME")
 	if !a.shows {

@@ -19,25 +19,25 @@ import (
 	"golang.org/x/net/html"
 )
 
-// A crawler follows every address that a server offers: in its pages, in lists of feeds and in
+// A crawler follows every address a server offers: in its pages, in lists of feeds and in
 // feeds.
 type crawler struct {
 	t      *testing.T
 	base   string // of the server, with a final slash
 	get    func(address string) (status int, body string, header http.Header)
-	wants  int            // the status that addresses may have beside 200; zero for none
+	wants  int            // a status addresses may have beside 200; zero for none
 	seen   map[string]int // the status of each address
 	alike  map[string]int // how many addresses of one form have been followed
 	queued []string
 }
 
-// mostAlike is how many addresses are followed that differ in their values alone, such as the
+// mostAlike is how many addresses are followed with different values alone, such as the
 // months of a timeline.
 const mostAlike = 6
 
 var names = regexp.MustCompile(`[0-9a-f]{12,}|[0-9]+`)
 
-// offer queues an address that a document offers.
+// offer queues an address of a document.
 func (c *crawler) offer(from, address string) {
 	at, err := url.Parse(from)
 	require.NoError(c.t, err)
@@ -92,7 +92,7 @@ func (c *crawler) crawl(starts ...string) {
 	}
 }
 
-// read offers the addresses of a page or of a list of feeds, and those of its forms that ask.
+// read offers the addresses of a page or of a list of feeds, and those of its GET forms.
 func (c *crawler) read(at, body string) {
 	for z := html.NewTokenizer(strings.NewReader(body)); ; {
 		switch z.Next() {
@@ -127,7 +127,7 @@ func (c *crawler) paths(status int) (found []string) {
 	return slices.Compact(found)
 }
 
-// largeFeed serves a feed of some megabytes, so that its page of slices has several.
+// serveLargeFeed serves a feed of some megabytes, for several slices.
 func serveLargeFeed(w http.ResponseWriter, _ *http.Request) {
 	head := &feedhistory.Document{
 		ID: "urn:large", Title: "Soundings", Updated: time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC), Authors: []feedhistory.Person{{Name: "Ada"}},
@@ -146,7 +146,7 @@ func serveLargeFeed(w http.ResponseWriter, _ *http.Request) {
 	_ = compose.WriteAtom(w, head)
 }
 
-// Every address that the server offers answers, to whoever sees it: without a token, to those
+// Every address the server offers answers, to whoever sees it: without a token, to those
 // who do not have it, and to the owner of a public and of a private server.
 func TestCrawl(t *testing.T) {
 	t.Parallel()
@@ -154,7 +154,7 @@ func TestCrawl(t *testing.T) {
 		token, shown string
 		private      bool
 		path         string
-		needs        []string // the pages that need the token
+		needs        []string // the pages in need of the token
 	}{
 		"no token":          {},
 		"below a path":      {path: "feeds/"},

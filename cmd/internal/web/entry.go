@@ -328,7 +328,7 @@ type enclosure struct {
 // somebody plays it.
 type enclosures struct {
 	List     []enclosure
-	Chapters []chapter // of the first file that can be played
+	Chapters []chapter // of the first file with a player
 }
 
 // AllAudio reports whether all files are audio.

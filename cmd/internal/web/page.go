@@ -247,7 +247,7 @@ func (l layout) Alternates() []address {
 func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name, title string, view any) error {
 	permit := permitOf(r)
 	l := layout{
-		Title: title, Page: name, Path: s.at(r.URL.RequestURI()), Token: s.Token != "", May: permit.changes, Out: permit.loggedIn, View: view, Look: lookOf(r),
+		Title: title, Page: name, Path: s.at(r.URL.RequestURI()), Token: s.Token != "", May: permit.role == owner, Out: permit.loggedIn, View: view, Look: lookOf(r),
 	}
 	if from := r.Header.Get("Sec-Fetch-Site"); from != "" && from != "same-origin" {
 		l.Style = template.CSS(assets()["style.css"].text)

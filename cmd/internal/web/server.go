@@ -72,7 +72,7 @@ type Server struct {
 	Names []string
 
 	// Proxies are the networks of the proxies in front of the server. Their X-Forwarded-For
-	// tells visitors apart, so that nobody's wrong tokens count for others.
+	// tells visitors apart, so one's wrong tokens count for no other.
 	Proxies []netip.Prefix
 
 	Hints Hints // Hints are what the hints on pages say of how the server was started.
@@ -111,13 +111,22 @@ type Server struct {
 // Hints are what the hints on pages say of how a server was started. The zero value is a program
 // of its own, whose database the command cannot name.
 type Hints struct {
-	DB      string // DB is the flag of the command that names the database; "" for none
+	DB      string // DB is the command's flag for the database; "" for none
 	Listens bool   // Listens means other machines can reach the server, by some address
 }
 
 // Command returns a command on the server's database.
 func (h Hints) Command(verb string) string {
 	return strings.TrimSpace("feedhistory " + verb + " " + h.DB)
+}
+
+// reach says how readers on other machines can reach a server whose addresses lead to this one.
+func (h Hints) reach() string {
+	text := "Only readers on this machine can reach the address. For others, start the server "
+	if h.Listens {
+		return text + "with --base and the URL by which they reach it."
+	}
+	return text + "where they can reach it, with --listen and --base."
 }
 
 func (s *Server) setUp() {
@@ -255,13 +264,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 	case isOpen(r):
 		s.mux.ServeHTTP(w, r)
-	case permit.reader && r.Method != http.MethodGet && r.Method != http.MethodHead:
+	case permit.role == onlyReads && r.Method != http.MethodGet && r.Method != http.MethodHead:
 		s.fail(w, r, errReadOnly)
 	case !s.Private:
 		s.mux.ServeHTTP(w, r)
 	case permit.tired:
 		s.fail(w, r, errTooManyGuesses)
-	case permit.reader || permit.changes:
+	case permit.role != stranger:
 		s.mux.ServeHTTP(&privateWriter{ResponseWriter: w}, r)
 	default:
 		s.refuse(w, r)

@@ -19,9 +19,8 @@ import (
 type subscribePage struct {
 	*feedView
 	Whole   []address
-	Local   bool // whether the addresses lead to this machine only
-	Listens bool // whether other machines can reach the server all the same
-	Private bool // whether readers must show the token
+	Hint    string // how readers on other machines can reach the addresses; "" if they can
+	Private bool   // whether readers must show the token
 
 	Reader taker // the chosen one
 	Offer  offer // what it gets
@@ -45,7 +44,7 @@ type taker struct {
 	Key, Name string
 	MB        int    // 0 if unknown, or if it follows archives
 	Archives  bool   // whether it follows archives
-	Site      string // the address that adds a feed to it on the web; "" for none
+	Site      string // the address for adding a feed to it on the web; "" for none
 }
 
 // Takes reports whether the reader accepts a document of a size in bytes.
@@ -76,7 +75,7 @@ func (p *subscribePage) Limited() []taker {
 type offer struct {
 	Says    string
 	Address address
-	Add     string // the address that adds it to the reader on the web; "" for none
+	Add     string // the address for adding it to the reader on the web; "" for none
 	Slices  []republish.Slice
 }
 
@@ -93,7 +92,7 @@ func (p *subscribePage) newOffer() (o offer) {
 	default:
 		return offer{Says: "It accepts up to " + strconv.Itoa(t.MB) + " MB, and so gets the history in slices. Add one after the other.", Slices: p.Plan}
 	}
-	if t.Site != "" && !p.Local && !p.Private {
+	if t.Site != "" && p.Hint == "" && !p.Private {
 		o.Add = t.Site + url.QueryEscape(o.Address.URL)
 	}
 	return o
@@ -127,7 +126,10 @@ func (s *Server) showSubscribe(w http.ResponseWriter, r *http.Request, feed *mir
 	}
 	p := &subscribePage{
 		feedView: &feedView{Feed: feed}, SliceAt: at + "slice.", Reader: feedReaders[0],
-		Local: IsLocal(published.Host), Listens: s.Hints.Listens, Private: s.Private, Reading: reading && feed.Polls == 0,
+		Private: s.Private, Reading: reading && feed.Polls == 0,
+	}
+	if IsLocal(published.Host) {
+		p.Hint = s.Hints.reach()
 	}
 	p.Whole = addressesOf(published)
 	if i := slices.IndexFunc(feedReaders, func(t taker) bool { return t.Key == r.URL.Query().Get("reader") }); i >= 0 {
@@ -202,7 +204,7 @@ type replayForm struct {
 // A pace is a plain choice of a replay.
 type pace struct {
 	Says, Every, Pace string
-	Query             string // of the page that has its address
+	Query             string // of the page with its address
 	Chosen            bool
 }
 
