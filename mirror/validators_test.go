@@ -44,7 +44,7 @@ func (s *served) poll(t *testing.T, after time.Duration) {
 	t.Helper()
 	time.Sleep(after)
 	s.statuses = nil
-	m := &mirror.Mirror{Store: s.store, Client: &feedhistory.Client{NoGuess: true, Transport: feedtest.Direct{Handler: s}, Tries: 1}}
+	m := &mirror.Mirror{Store: s.store, Client: &feedhistory.Client{NoGuess: true, AllowPrivate: true, Transport: feedtest.Direct{Handler: s}, Tries: 1}}
 	report, err := m.Update(t.Context(), "http://feed.example/feed")
 	require.NoError(t, err)
 	require.NoError(t, report.Failure)
