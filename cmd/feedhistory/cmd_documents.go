@@ -688,11 +688,6 @@ func (c *checkCommand) profile() check.Profile {
 // source checks the document or the chain named by an argument. It returns an error
 // only if the credentials are wrong or the context has ended.
 func (r *checkRun) source(arg string) error {
-	if info, err := os.Stat(arg); err == nil && info.IsDir() {
-		r.failed = true
-		r.Say(arg + ": is a directory; give the feed's document in it: feedhistory check --chain --base URL " + filepath.Join(arg, "feed.atom") + ", where URL is the address of the directory on the web, with a slash at its end")
-		return nil
-	}
 	switch {
 	case isDirectory(arg):
 		r.failed = true

@@ -312,7 +312,7 @@ func TestSeedHeaders(t *testing.T) {
 		body := "--rdm-bny\r\nContent-Type: text/plain\r\nLast-Modified: Mon, 27 Nov 2023 03:10:00 GMT\r\nContent-ID: 1\r\nOperation-Type: http-equiv=PUT\r\n\r\nx\r\n--rdm-bny--\r\n"
 		return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 	}
-	h := Harvester{URL: "https://example.com/feed/hash", HTTP: &feedhistory.Client{Transport: roundTripper(page), Tries: 1}}
+	h := Harvester{URL: "https://example.com/feed/hash", HTTP: &feedhistory.Client{Transport: roundTripper(page), AllowPrivate: true, Tries: 1}}
 	got, err := collect(h.Harvest(t.Context(), Mark{}))
 	require.NoError(t, err)
 	require.Len(t, got, 1)
