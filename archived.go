@@ -287,7 +287,7 @@ func (w *walk) moved(missing *Gap) *fetchResult {
 }
 
 // isForeign returns a gap if a document to which links of the feed lead is one of another feed.
-// One that leads back is none, whatever else it says: archives may have ids and titles of
+// A document leading back is none, whatever else it says: archives may have ids and titles of
 // their own.
 func (w *walk) isForeign(l *fetchResult, from string) *Gap {
 	d := l.doc
@@ -348,7 +348,7 @@ type signs struct {
 	forms map[string]bool // the forms of these
 }
 
-// newSigns returns the signs of a feed with the subscription document; nil means that it is
+// newSigns returns the signs of a feed with the subscription document; nil means it is
 // unknown.
 func newSigns(head *Document, ids ...string) *signs {
 	if head == nil {
@@ -432,8 +432,8 @@ func (w *walk) isAhead(d *Document) bool {
 	})
 }
 
-// otherBeginning returns the link by which an archive says that the feed begins at a document
-// that the walk has not read (5005#13): it was moved, and the old subscription document is still
+// otherBeginning returns the link by which an archive names a beginning of the feed
+// which the walk has not read (5005#13): it was moved, and the old subscription document is still
 // there.
 func (w *walk) otherBeginning(l *fetchResult) (Link, bool) {
 	current, ok := l.doc.Links.Rel(relCurrent)
@@ -443,8 +443,8 @@ func (w *walk) otherBeginning(l *fetchResult) (Link, bool) {
 	return current, is
 }
 
-// begins reports whether the subscription document itself says that the feed begins at a URL: the
-// walk has tried that.
+// begins reports whether the subscription document itself names a URL as the feed's beginning: the
+// walk has tried it.
 func (w *walk) begins(url string) bool {
 	link, ok := w.feedSigns().head.beginning()
 	return ok && iri.WithoutFragment(link.Href) == url

@@ -540,7 +540,7 @@ func (d *Document) Known() Known {
 }
 
 // validatedBy returns the memory of an unchanged document with the validators of its latest
-// response: a 304 may bring new ones (RFC 9111 §4.3.4), and so does a site that is deployed again.
+// response: a 304 may bring new ones (RFC 9111 §4.3.4), and so does a site deployed again.
 func (k Known) validatedBy(r Response) Known {
 	if r.etag+r.lastModified != "" {
 		k.ETag, k.LastModified = r.etag, r.lastModified

@@ -455,7 +455,7 @@ func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
 	r.list.keep(e, r.start, xmlscan.Loan{Markup: e.raw, Reach: r.reach.Max(r.xml.TakeReach())})
 }
 
-// isCut reports whether nothing but the feed's end ends an entry, and it lacks the time that the
+// isCut reports whether nothing but the feed's end ends an entry, and it lacks a time, which the
 // one before has: as a copy without a time, it would be the latest.
 func (r *entryReader) isCut(e *Entry) bool {
 	at, ok := r.xml.Mender.Lost()
@@ -594,7 +594,7 @@ func (l *entryList) noteShared() {
 	}
 }
 
-// shared returns, of each id which entries share that have neither title nor link in common, the
+// shared returns, of each id shared by entries with neither title nor link in common, the
 // place of the second entry.
 func (l *entryList) shared() (places []int) {
 	entries := l.in.doc.Entries

@@ -399,7 +399,7 @@ const (
 // ErrTooManyEntries is in the error of a document with more entries than MaxEntries.
 var ErrTooManyEntries = errors.New("too many entries")
 
-// tooManyEntries is the limit that a document exceeds.
+// tooManyEntries is the limit exceeded by a document.
 type tooManyEntries int
 
 func (most tooManyEntries) Error() string   { return fmt.Sprintf("more than %d entries", int(most)) }

@@ -156,13 +156,14 @@ func TestTransport(t *testing.T) {
 		asked.Add(1)
 		_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"/>`)
 	})
-	plain, secure := httptest.NewUnstartedServer(count), httptest.NewTLSServer(count)
-	plain.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+	plain, secure, proxy := httptest.NewServer(count), httptest.NewTLSServer(count), httptest.NewUnstartedServer(count)
+	proxy.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			connections.Add(1)
 		}
 	}
-	plain.Start()
+	proxy.Start()
+	defer proxy.Close()
 	defer plain.Close()
 	defer secure.Close()
 	trust := secure.Client().Transport.(*http.Transport).TLSClientConfig
@@ -191,11 +192,10 @@ func TestTransport(t *testing.T) {
 	require.Zero(t, asked.Load())
 
 	// Its proxy may be anywhere, but not what is behind it.
-	address, err := url.Parse(plain.URL)
+	address, err := url.Parse(proxy.URL)
 	require.NoError(t, err)
 	client := &feedhistory.Client{Tries: 1, Transport: &http.Transport{Proxy: http.ProxyURL(address)}}
 	defer client.CloseIdle()
-	connections.Store(0)
 	for range 2 {
 		_, err = client.Get(t.Context(), "http://feed.example/")
 		require.NoError(t, err)

@@ -238,7 +238,7 @@ func (d *Document) Combines() (kinds []Kind) {
 // again at each call: keep a result that you need often.
 type Entry struct {
 	ID        string    // atom:id, guid, rdf:about or id, character for character
-	WeakID    bool      // it has none of these, or shares it with others of its document that have other titles and links: ID is its link, or a digest of the entry; false if you set an ID of your own
+	WeakID    bool      // it has none of these, or shares it with others of its document with other titles and links: ID is its link, or a digest of the entry; false if you set an ID of your own
 	Updated   time.Time // when it last changed (5005#22); zero if none is given
 	Published time.Time // zero if none is given
 	Links     Links     // absolute; Rel("alternate") is its page; the Rel of an enclosure of RSS or an attachment of a JSON Feed is "enclosure"

@@ -221,7 +221,7 @@ func (s Schedule) unskipped(t time.Time) time.Time {
 	return t
 }
 
-// maxInterval is the longest interval that a Schedule has, and longestWait the longest that a
+// maxInterval is the longest interval that a Schedule has, and longestWait the longest a
 // feed's word counts for, so no feed can silence its readers.
 const (
 	maxInterval = 31 * 24 * time.Hour

@@ -473,7 +473,7 @@ func (r *report) iri(e *feedhistory.Entry, place elementPlace) {
 	}
 }
 
-// hasSharedIDs reports whether the document has entries that share an id, and nothing else.
+// hasSharedIDs reports whether the document has entries sharing an id, and nothing else.
 func (r *report) hasSharedIDs() bool {
 	return slices.ContainsFunc(r.doc.Notes, func(n feedhistory.Note) bool { return n.Code == "id-shared" })
 }

@@ -311,12 +311,12 @@ func (p *poll) walks() error {
 	return p.walk(f.URL)
 }
 
-// A move is a permanent redirect that the mirror follows. One wrong answer must not lead it
+// A move is a permanent redirect followed by the mirror. One wrong answer must not lead it
 // away for good, so the subscribed address is requested again: within three polls, and each
 // week for a month.
 type move struct {
 	Since time.Time `json:"since"`
-	Poll  int64     `json:"poll"`           // the number of the poll that found it
+	Poll  int64     `json:"poll"`           // the number of the poll to find it
 	Asked time.Time `json:"asked,omitzero"` // when the subscribed address was last requested since; zero means never
 }
 
@@ -325,7 +325,7 @@ const (
 	moveProved  = 30 * 24 * time.Hour
 )
 
-// goBack requests the subscribed address of a feed that has moved, if it is time to, and goes
+// goBack requests the subscribed address of a moved feed, if it is time to, and goes
 // back there if it answers with the feed itself.
 func (p *poll) goBack() error {
 	f, m := p.feed, p.ledger.Move

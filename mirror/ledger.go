@@ -162,11 +162,11 @@ type debt struct {
 	Reason  feedhistory.Reason `json:"reason"`
 	Message string             `json:"message"`
 	Found   time.Time          `json:"found"`
-	Poll    int64              `json:"poll,omitempty"`  // the number of the poll that found it
+	Poll    int64              `json:"poll,omitempty"`  // the number of the poll to find it
 	Quota   bool               `json:"quota,omitempty"` // whether the Quota is the reason
 	Again   bool               `json:"again,omitempty"` // whether each walk that reads the subscription document finds it again
 
-	To string `json:"to,omitempty"` // of a contradiction, where the link leads that is one
+	To string `json:"to,omitempty"` // of a contradiction, the target of its link
 
 	// Of a missed window, Before are the IDs of the newest entries from before it, After
 	// those of the oldest ones from after it, at most eight of each. Of an Entry that may
@@ -179,7 +179,6 @@ type debt struct {
 	// The others are of a document.
 	Page    bool      `json:"page,omitempty"`    // whether it is a page, not an archive document
 	Rank    Rank      `json:"rank,omitzero"`     // the rank of its newer neighbour; the document's own Seq is one less
-	Former  bool      `json:"former,omitempty"`  // whether From no longer links to it
 	Names   []string  `json:"names,omitempty"`   // the documents linking to it besides From, at most eight
 	Tries   int       `json:"tries,omitempty"`   // the number of failed tries
 	Missing bool      `json:"missing,omitempty"` // whether the last try found it refused for good: 403, 404 or 410 (5005#18)
@@ -277,16 +276,16 @@ func (d debt) rests(now time.Time) bool {
 
 // names notes a document that links to the one owed.
 func (d *debt) names(url string) {
-	if url == d.From {
-		d.Former = false
-	} else if url != "" && !slices.Contains(d.Names, url) && len(d.Names) < sideLimit {
+	if d.From == "" {
+		d.From = url
+	} else if url != "" && url != d.From && !slices.Contains(d.Names, url) && len(d.Names) < sideLimit {
 		d.Names = append(slices.Clone(d.Names), url)
 	}
 }
 
 // namedBy returns the documents that link to the one owed.
 func (d debt) namedBy() []string {
-	if d.From == "" || d.From == d.URL || d.Former { // From == URL: the Quota left out a part of it
+	if d.From == "" || d.From == d.URL { // the Quota left out a part of it
 		return d.Names
 	}
 	return append([]string{d.From}, d.Names...)
@@ -294,11 +293,14 @@ func (d debt) namedBy() []string {
 
 func (d debt) isNamedBy(url string) bool { return slices.Contains(d.namedBy(), url) }
 
-// unnamed notes that a document with these names no longer links to the one owed.
+// unnamed notes the end of a link to the one owed, from a document with these names.
 func (d *debt) unnamed(names []string) {
 	d.Names = slices.DeleteFunc(slices.Clone(d.Names), func(url string) bool { return slices.Contains(names, url) })
-	if d.Former = d.Former || slices.Contains(names, d.From); d.Former && len(d.Names) > 0 {
-		d.From, d.Names, d.Former = d.Names[0], d.Names[1:], false
+	if slices.Contains(names, d.From) {
+		d.From = ""
+	}
+	if d.From == "" && len(d.Names) > 0 {
+		d.From, d.Names = d.Names[0], d.Names[1:]
 	}
 }
 

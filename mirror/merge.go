@@ -240,9 +240,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 			r.Tombstone = TombstoneRecord{}
 		}
 	}
-	for _, e := range entries {
-		m.still[e.ID] = records[e.ID].Time().Equal(e.Time())
-	}
+	m.noteTimes(entries)
 	if s.resigned, err = mg.resigned(entries, records); err != nil {
 		return nil, err
 	}
@@ -258,6 +256,13 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	}
 	mg.allowance.entering = 0
 	return m, mg.replaceUnnamed(m, unnamed)
+}
+
+// noteTimes notes the entries whose times are as they were stored.
+func (m *mergeResult) noteTimes(entries []*feedhistory.Entry) {
+	for _, e := range entries {
+		m.still[e.ID] = m.records[e.ID].Time().Equal(e.Time())
+	}
 }
 
 // buryAll takes tombstones. One of an entry never seen needs room for itself.
@@ -363,11 +368,11 @@ func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (othe
 	return nil, "", nil
 }
 
-// counters are the elements and attributes that count comments and views.
+// counters are the elements and attributes counting comments and views.
 var counters = regexp.MustCompile(`<[\w.-]+:(?:comments|total|statistics|starRating)\b[^<>]*(?:/>|>\s*\d*\s*</[\w.-]+:\w+>)|\s[\w.-]+:(?:count|updated)="[^"]*"`)
 
-// ignoreCounters leaves entries as they are stored of which only the numbers of comments and
-// views have changed: nobody who keeps a history wants a version for each.
+// ignoreCounters leaves entries as they are stored changed in nothing but their numbers of
+// comments and views: a history has no version for each.
 func (mg *merger) ignoreCounters(s *source, entries []*feedhistory.Entry, records map[string]*Record) error {
 	counting, data := map[string]*Record{}, map[string]string{}
 	for _, e := range entries {

@@ -377,14 +377,14 @@ func (p *poll) unchanged(u *feedhistory.Unchanged) {
 	p.readAt(u.Response)
 }
 
-// asksAnew reports whether the poll requests the subscription document without conditions, so
-// that a server that answers 304 whatever has changed is found out.
+// asksAnew reports whether the poll requests the subscription document without conditions,
+// to find out a server answering 304 whatever has changed.
 func (p *poll) asksAnew() bool {
 	at := p.ledger.Answered
 	return p.m.Revalidate || !at.IsZero() && (p.now.Sub(at) >= anewAfter || at.After(p.now.Add(clockError)))
 }
 
-// anewAfter is the time after which a subscription document that has been unchanged is requested
+// anewAfter is the time after which an unchanged subscription document is requested
 // without conditions.
 const anewAfter = 7 * 24 * time.Hour
 

@@ -80,7 +80,7 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	return p.link(doc, kind)
 }
 
-// paceOf returns the time that the entries of a window span; zero if it is none, or they have no
+// paceOf returns the time spanned by the entries of a window; zero if it is none, or they have no
 // times.
 func paceOf(doc *feedhistory.Document) time.Duration {
 	if kind := doc.Kind(); kind == feedhistory.Complete || kind == feedhistory.Archived {
@@ -216,7 +216,7 @@ func (p *poll) older(doc *feedhistory.Document) error {
 	return p.archive(doc, rank, known)
 }
 
-// unname notes the documents owed to which a document no longer leads.
+// unname notes the documents owed to which a document leads no more.
 func (p *poll) unname(doc *feedhistory.Document) {
 	names := []string{doc.URL, doc.Response.Requested}
 	for i, d := range p.ledger.Debts {

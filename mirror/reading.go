@@ -145,7 +145,7 @@ func (r *reading) hasAll() bool {
 	return isBelow || isSideBySide
 }
 
-// leaveSlidIn leaves out of the new entries the older ones that have come in at the end, in the
+// leaveSlidIn leaves out of the new entries older ones come in at the end, in the
 // places of entries withdrawn above: the last entry of the reading before is still there, and
 // there are no more new ones than have left.
 func (r *reading) leaveSlidIn() {
@@ -238,9 +238,8 @@ func (p *poll) compare(doc *feedhistory.Document, m *mergeResult, late bool) err
 	}
 	r := newReading(was, now, m.known, isRising(doc))
 	r.leaveSlidIn()
-	for i, e := range now {
-		before, ok := r.wasAt[e.id]
-		now[i].back = wasRead && (ok && r.old[before].back || !ok && m.shown[e.id])
+	if wasRead {
+		r.markBack(now, m.shown)
 	}
 	if l.Elsewhere = len(p.chain.newer) > 0 && (l.Known.URL == "" || l.Elsewhere); l.Elsewhere {
 		return nil
@@ -253,11 +252,8 @@ func (p *poll) compare(doc *feedhistory.Document, m *mergeResult, late bool) err
 	if len(now) == 0 { // its database was down, say: the next reading is compared with the one before
 		return nil
 	}
-	l.setShown(slices.DeleteFunc(now, func(e shownEntry) bool {
-		return m.records[e.id] != nil && m.records[e.id].State == Unseen // the Quota left it out
-	}))
-	switch {
-	case !wasRead || len(r.fresh) == 0 || !p.had, doc.Kind() == feedhistory.Paged || doc.Kind() == feedhistory.Complete:
+	l.setShownOf(now, m)
+	if !wasRead || len(r.fresh) == 0 || !p.had || doc.Kind() == feedhistory.Paged || doc.Kind() == feedhistory.Complete {
 		return nil
 	}
 	if is, err := p.isBehindChain(doc, r); err != nil || is {
@@ -268,21 +264,42 @@ func (p *poll) compare(doc *feedhistory.Document, m *mergeResult, late bool) err
 	if len(good) == 0 {
 		good = r.renewed(m.still)
 	}
-	if len(good) == 0 {
-		if l.Former == nil && len(now) <= noticeLimit && len(was) > 2*noticeLimit {
-			l.Former = &former{Poll: p.feed.Polls, Shown: idList(was)}
-		}
+	switch {
+	case len(good) == 0:
+		l.keepFormer(was, now, p.feed.Polls)
 		return p.missWindow(doc, r)
-	}
-	if l.Unordered || !isOrdered || len(was) == 0 {
+	case l.Unordered || !isOrdered || len(was) == 0:
 		return nil
 	}
 	return p.oweEntries(doc, r, good)
 }
 
+// setShownOf keeps a reading for the next one to be compared with, but for the entries left out by
+// the Quota.
+func (l *ledger) setShownOf(now []shownEntry, m *mergeResult) {
+	l.setShown(slices.DeleteFunc(now, func(e shownEntry) bool {
+		return m.records[e.id] != nil && m.records[e.id].State == Unseen
+	}))
+}
+
+// keepFormer keeps the reading before one that may be a notice.
+func (l *ledger) keepFormer(was, now []shownEntry, poll int64) {
+	if l.Former == nil && len(now) <= noticeLimit && len(was) > 2*noticeLimit {
+		l.Former = &former{Poll: poll, Shown: idList(was)}
+	}
+}
+
+// markBack marks the entries of a reading which had left the document before.
+func (r *reading) markBack(now []shownEntry, shown map[string]bool) {
+	for i, e := range now {
+		before, ok := r.wasAt[e.id]
+		now[i].back = ok && r.old[before].back || !ok && shown[e.id]
+	}
+}
+
 // A former is a window in whose place the subscription document has shown a notice.
 type former struct {
-	Poll  int64    `json:"poll"`  // the number of the first poll that found the notice
+	Poll  int64    `json:"poll"`  // the number of the first poll to find the notice
 	Shown []string `json:"shown"` // its entries in order
 }
 
@@ -331,9 +348,9 @@ func idList(list []shownEntry) (ids []string) {
 	return ids
 }
 
-// renewed returns the entries of the reading before, if all that are still there have changed but
+// renewed returns the entries of the reading before, if all those still there have changed but
 // for their times, and stand below the new ones in their order: numbers of views, or pictures
-// that count readers, change so.
+// counting readers, change so.
 func (r *reading) renewed(still map[string]bool) map[string]bool {
 	good, last := map[string]bool{}, -1
 	if len(r.fresh) > 0 {
@@ -355,7 +372,7 @@ func (r *reading) renewed(still map[string]bool) map[string]bool {
 	return good
 }
 
-// isBehindChain reports whether nothing of the reading before is left but what its chain has: it
+// isBehindChain reports whether nothing of the reading before is left but its chain's entries: it
 // showed no entry, or deleted ones alone, and the document leads to an archive known since. The
 // entries between are then in the document and its chain (RFC 5005 §4).
 func (p *poll) isBehindChain(doc *feedhistory.Document, r *reading) (bool, error) {
@@ -480,7 +497,7 @@ func (p *poll) oweEntries(doc *feedhistory.Document, r *reading, good map[string
 	return nil
 }
 
-// neighbours returns the entries above and below one that has left, beyond those that have left
+// neighbours returns the entries above and below one that has left, beyond those gone
 // with it; "" for none.
 func (r *reading) neighbours(id string) []string {
 	sides := []string{"", ""}
@@ -606,7 +623,7 @@ func (p *poll) receive(doc *feedhistory.Document, m *mergeResult, archive bool, 
 	return nil
 }
 
-// receiveAcross crosses out the windows of which one document has both sides, and entries between
+// receiveAcross crosses out the windows with both sides in one document, and entries between
 // them: the whole earlier side, since single entries may be pinned or return.
 func (p *poll) receiveAcross(doc *feedhistory.Document) error {
 	at := make(map[string]int, len(doc.Entries))

@@ -25,7 +25,7 @@ type Functions struct {
 	// section, these entries, and also these ids.
 	IsStranger func(document, head any, ids []string) bool
 
-	// Contradicts returns the target of the link that contradicts a mark of its document, of a
+	// Contradicts returns the target of the link contradicting a mark of its document, of a
 	// gap's error; "" if it is no contradiction.
 	Contradicts func(err error) string
 

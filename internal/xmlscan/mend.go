@@ -40,7 +40,7 @@ type Mender struct {
 	count, countBefore     int // the number of repairs, and of those before the current Start
 	garbled                int // the number of repairs with a possible effect on a text
 	outsideAt, swallowedAt int // the offsets of the first damage of each kind
-	lostAt                 int // the offset of the first trace of an entry that is lost
+	lostAt                 int // the offset of the first trace of a lost entry
 	entryEnd               int // where the end tag of the latest entry ends, or a second one after it
 	begun, whole           int // the number of entries, and of those with an end tag
 
@@ -133,8 +133,8 @@ func (m *Mender) Swallowed() (at int, ok bool) {
 	return m.swallowedAt, true
 }
 
-// Lost returns the offset of the first trace of an entry that is lost, whole or in part: an end
-// tag of an entry that has none, unless the one before has two; or an entry that ends only
+// Lost returns the offset of the first trace of a lost entry, whole or in part: an end
+// tag of an entry without one, unless the one before has two; or an entry ending only
 // with the feed, unless no entry of the document has an end tag. ok is false if there is
 // none.
 func (m *Mender) Lost() (at int, ok bool) {
