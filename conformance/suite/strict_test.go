@@ -48,7 +48,11 @@ type faults struct {
 	lastCopy, stopsAtKnown, identifiesByLink, readsAnySource    bool
 
 	ignoresBaseOnLink, ignoresURIs, stripsSlash, resolvesIDs bool
-	limit                                                    int // documents, after which it calls the history whole
+
+	staysAtArchive, ignoresPages, pagesAreWhole, windowIsWhole, ignoresComplete  bool
+	flagsAnywhere, linksOfAtomOnly, linksBeforeEntries, oneHost, stopsAtEmpty    bool
+	forgetsPending, deletesForEver, ignoresMissed, absenceIsTheEnd, firstHundred bool
+	limit                                                                        int // documents, after which it calls the history whole
 }
 
 type strictEntry struct {
@@ -111,6 +115,9 @@ func (s *strict) get(address string) (*strictDoc, error) {
 			doc.entries[i].id = strings.ToLower(strings.TrimSuffix(doc.entries[i].id, "#"))
 		}
 	}
+	if s.firstHundred {
+		doc.entries = doc.entries[:min(len(doc.entries), 100)]
+	}
 	for i, e := range doc.entries {
 		if s.identifiesByLink && e.link != "" {
 			doc.entries[i].id = e.link
@@ -163,7 +170,9 @@ func (d *strictDoc) link(rel, href, base string) {
 	if _, known := d.links[rel]; known || err != nil {
 		return
 	}
-	u.Fragment = ""
+	if u.Fragment = ""; d.oneHost && u.Host != b.Host {
+		return
+	}
 	d.links[rel] = u.String()
 }
 
@@ -225,18 +234,27 @@ func (s *strict) read(address string) *suite.Result {
 		known = known || ok
 	}
 	switch {
-	case head.complete && !s.followsComplete:
+	case head.complete && !s.followsComplete && !s.ignoresComplete:
 		verdict = "whole"
 		s.entries, s.all, s.pending, s.gaps = map[string]strictEntry{}, nil, nil, []string{}
 	case head.links[rel] != "":
 		verdict, next = "whole", head.links[rel]
 	case head.links["next"] != "" || head.links["previous"] != "":
 		verdict, rel, next = "lossy", "next", head.links["next"]
+		if s.ignoresPages {
+			next = ""
+		}
+		if s.pagesAreWhole {
+			verdict = "whole"
+		}
 		if head.links["previous"] != "" {
 			s.gaps = append(s.gaps, head.url)
 		}
 	default:
-		s.missed = s.missed || s.polled && !known && len(s.entries) > 0
+		if s.windowIsWhole {
+			verdict = "whole"
+		}
+		s.missed = !s.ignoresMissed && s.missed || !s.ignoresMissed && s.polled && !known && len(s.entries) > 0
 	}
 	if s.deletes {
 		s.entries, s.all = map[string]strictEntry{}, nil
@@ -250,6 +268,9 @@ func (s *strict) read(address string) *suite.Result {
 		return s.tell(verdict)
 	}
 	pending := append([]string{next}, s.pending...)
+	if s.forgetsPending {
+		pending = pending[:1]
+	}
 	s.pending = nil
 	s.missed = s.missed && rel == "prev-archive" && verdict != "whole"
 	walked := map[string]bool{head.url: true, address: true}
@@ -265,7 +286,7 @@ func (s *strict) read(address string) *suite.Result {
 // that was read.
 func (s *strict) subscription(head *strictDoc, address string) *strictDoc {
 	switch current := head.links["current"]; {
-	case head.archive && current != "" && current != address && !s.oneDocument:
+	case head.archive && current != "" && current != address && !s.oneDocument && !s.staysAtArchive:
 		s.take(head)
 		s.pending = append(s.pending, head.links["prev-archive"])
 		s.processed[head.url] = true
@@ -313,6 +334,9 @@ func (s *strict) chain(link, rel string, walked map[string]bool) {
 		if err == nil && walked[doc.url] && doc.url != link && !s.loops {
 			err = errors.New("a loop")
 		}
+		if err != nil && err.Error() == "404 Not Found" && s.absenceIsTheEnd {
+			return
+		}
 		if err != nil {
 			s.gaps = append(s.gaps, link)
 			if rel == "prev-archive" {
@@ -320,7 +344,7 @@ func (s *strict) chain(link, rel string, walked map[string]bool) {
 			}
 			return
 		}
-		if s.skipsLast && doc.links[rel] == "" {
+		if s.skipsLast && doc.links[rel] == "" || s.stopsAtEmpty && len(doc.entries) == 0 {
 			return
 		}
 		walked[doc.url] = true
@@ -337,7 +361,7 @@ func (s *strict) chain(link, rel string, walked map[string]bool) {
 func (s *strict) tell(verdict string) *suite.Result {
 	r := &suite.Result{Verdict: verdict, Gaps: s.gaps, Deleted: []string{}}
 	for id, when := range s.deleted {
-		if e, ok := s.entries[id]; ok && e.updated.After(when) || s.ignoresDeletions {
+		if e, ok := s.entries[id]; ok && e.updated.After(when) && !s.deletesForEver || s.ignoresDeletions {
 			continue
 		}
 		r.Deleted = append(r.Deleted, id)
@@ -436,9 +460,10 @@ func (r *strictXML) start(t xml.StartElement) error {
 		return errors.New("no feed")
 	case name.Local == "entry" && depth == 2, name.Local == "item" && (depth == 2 || depth == 3):
 		r.entry = &strictEntry{id: attr["about"]}
-	case name.Space == spaceFH && head:
+	case name.Space == spaceFH && (head || r.flagsAnywhere):
 		r.complete = r.complete || name.Local == "complete"
 		r.archive = r.archive || name.Local == "archive"
+	case name.Space == spaceAtom && name.Local == "link" && (depth == 3 && r.linksOfAtomOnly || len(r.entries) > 0 && r.linksBeforeEntries):
 	case name.Space == spaceAtom && name.Local == "link" && (head || r.anySource):
 		if r.ignoresBaseOnLink {
 			base = around
