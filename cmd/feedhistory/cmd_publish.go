@@ -106,11 +106,11 @@ func (c *publishCommand) Run(w *command.World) error {
 	if err != nil {
 		return err
 	}
-	if err := c.checkSource(w, in); err != nil {
-		return err
-	}
 	p := c.publisher()
 	if p.Output, err = c.openOutput(c.Out, c.Log(w.Stderr)); err != nil {
+		return err
+	}
+	if err := c.checkSource(w, in); err != nil {
 		return err
 	}
 	published, err := publishedHead(p.Output, c.name())
