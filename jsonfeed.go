@@ -221,7 +221,7 @@ func (r *jsonReader) link(rel string) {
 		r.doc.lose(rel)
 	case ref == "":
 	case len(r.doc.Links) == r.limits.headLinks:
-		r.err = limitError(r.doc.URL, "links in the head section", r.limits.headLinks)
+		r.err = limitError(r.doc.URL, fmt.Errorf("more than %d links in the head section", r.limits.headLinks))
 	default:
 		r.doc.Links = append(r.doc.Links, Link{Rel: rel, Href: ref})
 	}
@@ -232,7 +232,7 @@ func (r *jsonReader) readItems() {
 	sc := xmlscan.BaseScope(r.doc.URL)
 	for range r.values.Elements() {
 		if r.list.full() {
-			r.err = &ParseError{URL: r.doc.URL, Reason: ReasonLimit, Clause: clauseLimits, Err: tooManyEntries(r.limits.entries)}
+			r.err = limitError(r.doc.URL, tooManyEntries(r.limits.entries))
 			return
 		}
 		if raw := r.values.Item(&r.item); raw != "" {

@@ -47,8 +47,8 @@ type Parser struct {
 	// of another one leads to a Note.
 	Header http.Header
 
-	// Trusted lifts all limits but a MaxBytes and a MaxEntries other than zero, for a document the program
-	// has written itself or read before.
+	// Trusted lifts all limits but a MaxBytes and a MaxEntries other than zero, for a document
+	// the program has written itself or read before.
 	Trusted bool
 
 	// Strict makes the parser stop where XML or JSON is not well-formed, except at
@@ -82,7 +82,7 @@ func (p Parser) Parse(r io.Reader, base string) (*Document, error) {
 		return nil, err
 	}
 	if int64(len(text)) > limit {
-		return nil, &ParseError{URL: base, Reason: ReasonLimit, Clause: clauseLimits, Err: tooLarge(limit)}
+		return nil, limitError(base, tooLarge(limit))
 	}
 	return p.decode(text, base)
 }
@@ -976,11 +976,8 @@ func (r *reading) scanError(err error) *ParseError {
 	return e
 }
 
-func limitError(url, what string, limit int) *ParseError {
-	return &ParseError{
-		URL: url, Reason: ReasonLimit, Clause: clauseLimits,
-		Err: fmt.Errorf("more than %d %s", limit, what),
-	}
+func limitError(url string, exceeded error) *ParseError {
+	return &ParseError{URL: url, Reason: ReasonLimit, Clause: clauseLimits, Err: exceeded}
 }
 
 // finish completes the document after its last element.

@@ -184,9 +184,9 @@ type Schedule struct {
 
 // Next returns the earliest time at which a poll makes sense: when the response is
 // no longer fresh and the feed's interval has passed, outside the hours and days to
-// skip, and at most a day after the response: a max-age of a year is meant for caches. It returns the zero time if neither
-// the schedule nor the response says anything. For a document, call it on its Schedule with
-// its Response.
+// skip, and at most a day after the response: a max-age of a year is meant for caches. It
+// returns the zero time if neither the schedule nor the response says anything. For a document,
+// call it on its Schedule with its Response.
 func (s Schedule) Next(r Response) time.Time {
 	next := r.Fresh
 	if at := r.Received.Add(s.Every); s.Every > 0 && at.After(next) {

@@ -90,9 +90,9 @@ type Store interface {
 	Commit(ctx context.Context, c *Commit) error
 
 	// Entries yields the records selected by a query, with their contents, in its order. If
-	// the query's Search has no searchable words or too many, or the store does not search, the error
-	// matches errors.ErrUnsupported. The values the query points to may change afterwards:
-	// Entries copies them.
+	// the query's Search has no searchable words or too many, or the store does not search,
+	// the error matches errors.ErrUnsupported. The values the query points to may change
+	// afterwards: Entries copies them.
 	Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 
 	// Versions yields the earlier versions kept of an entry, without the current one: the
