@@ -1,9 +1,11 @@
 package feedhistory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"net"
 	"net/http"
 	"slices"
@@ -244,7 +246,7 @@ func isElsewhere(d *Document) bool {
 func (w *walk) unreached(l *fetchResult) {
 	proven := (w.feed == Complete || w.feed == Archived) && w.gaps == 0 && !w.partly
 	if proven && l.doc.ID != "" && w.id != "" && l.doc.ID != w.id {
-		w.gap(w.foreigner(l.doc, "", fmt.Sprintf("its id is %s, not %s", clip(l.doc.ID), clip(w.id))))
+		w.gap(w.foreigner(l.doc, "", w.otherID(l.doc)))
 		return
 	}
 	proven = proven && w.loops.IsNew(l.doc.facts())
@@ -287,32 +289,43 @@ func (w *walk) moved(missing *Gap) *fetchResult {
 }
 
 // isForeign returns a gap if a document to which links of the feed lead is one of another feed.
-// A document leading back is none, whatever else it says: archives may have ids and titles of
-// their own.
+// One that leads back is of this feed: archives may have ids and titles of their own.
 func (w *walk) isForeign(l *fetchResult, from string) *Gap {
-	d := l.doc
-	if d == nil || w.leadsBack(d) || w.feedSigns().has(d) || w.past.Has != nil && w.past.Has(d) {
-		return nil
-	}
 	why := ""
-	switch {
+	switch d := l.doc; {
+	case d == nil || w.isOwnID(d.ID) || w.leadsBack(d) || w.shows(d):
 	case l.err == nil && w.feedSigns().differ(d):
 		why = "neither its title, its link nor its entries are this feed's"
 	case w.kind != Archived || d.Archive || d.says(relNextArchive):
-	case d.ID != "" && w.id != "" && d.ID != w.id && !slices.Contains(w.past.IDs, d.ID):
-		why = fmt.Sprintf("its id is %s, not %s", clip(d.ID), clip(w.id))
+	case d.ID != "" && w.id != "":
+		why = w.otherID(d)
 	case l.err == nil && len(d.Entries)+len(d.Deleted) == 0 && d.ID == "" && d.Kind() == Plain && d.Title != w.feedSigns().head.Title:
 		why = fmt.Sprintf("its title is %s, and it has neither entries nor links nor a mark of an archive", clip(d.Title))
 	}
-	if why == "" {
+	if why == "" || w.past.Has != nil && w.past.Has(l.doc) {
 		return nil
 	}
-	return w.foreigner(d, from, why)
+	return w.foreigner(l.doc, from, why)
 }
 
 // foreigner returns the gap for a document of another feed.
 func (w *walk) foreigner(d *Document, from, why string) *Gap {
 	return &Gap{URL: d.Response.Requested, From: from, Reason: ReasonForeign, Err: errors.New("it is a document of another feed: " + why)}
+}
+
+// isOwnID reports whether an id is one of the feed's.
+func (w *walk) isOwnID(id string) bool {
+	return id != "" && (id == w.id || slices.Contains(w.past.IDs, id))
+}
+
+// otherID says that a document has another id.
+func (w *walk) otherID(d *Document) string {
+	return fmt.Sprintf("its id is %s, not %s", clip(d.ID), clip(w.id))
+}
+
+// shows reports whether the subscription document has an entry of a document.
+func (w *walk) shows(d *Document) bool {
+	return w.shown != nil && slices.ContainsFunc(d.Entries, func(e *Entry) bool { return w.shown.Has(e.ID) })
 }
 
 // leadsBack reports whether a document names another one of the walk as the feed's beginning, or
@@ -332,39 +345,30 @@ func (w *walk) leadsBack(d *Document) bool {
 func (w *walk) feedSigns() *signs {
 	if w.signs == nil {
 		var head *Document
+		var entries []string
 		if w.past.Shown != nil {
-			head = w.past.Shown()
+			head, entries = w.past.Shown()
 		}
-		w.signs = newSigns(head, w.past.IDs...)
+		w.signs = newSigns(cmp.Or(head, new(Document)), slices.Values(entries))
 	}
 	return w.signs
 }
 
-// signs are what tells the documents of a feed from those of another one.
+// The signs of a feed tell its documents from those of another one.
 type signs struct {
-	head  *Document       // the subscription document
-	ids   []string        // other ids of the feed
-	shown map[string]bool // the IDs of its entries
-	forms map[string]bool // the forms of these
+	head  Document        // the head section of the subscription document
+	forms map[string]bool // the forms of the ids of its entries
 }
 
-// newSigns returns the signs of a feed with the subscription document; nil means it is
-// unknown.
-func newSigns(head *Document, ids ...string) *signs {
-	if head == nil {
-		head = new(Document)
-	}
-	s := &signs{head, ids, make(map[string]bool, len(head.Entries)), map[string]bool{}}
-	for _, e := range head.Entries {
-		s.shown[e.ID], s.forms[formOf(e.ID)] = true, true
+// newSigns returns the signs of a feed from its subscription document and the IDs of its entries.
+func newSigns(d *Document, entries iter.Seq[string]) *signs {
+	s := &signs{d.headOnly(), map[string]bool{}}
+	for id := range entries {
+		if form := formOf(id); !s.forms[form] {
+			s.forms[strings.Clone(form)] = true
+		}
 	}
 	return s
-}
-
-// has reports whether a document has the feed's id, or one of its entries.
-func (s *signs) has(d *Document) bool {
-	return d.ID != "" && (d.ID == s.head.ID || slices.Contains(s.ids, d.ID)) ||
-		slices.ContainsFunc(d.Entries, func(e *Entry) bool { return s.shown[e.ID] })
 }
 
 // differ reports whether a document has no sign of the feed: neither title, link, generator nor the
@@ -387,20 +391,20 @@ func (s *signs) differ(d *Document) bool {
 	return !slices.ContainsFunc(d.Entries, func(e *Entry) bool { return s.forms[formOf(e.ID)] })
 }
 
-// isStranger reports whether a document is of another feed than the one of the signs: with an
-// atom:id, by it.
-func (s *signs) isStranger(d *Document) bool {
-	if d.ID != "" && (s.head.ID != "" || len(s.ids) > 0) {
-		return d.ID != s.head.ID && !slices.Contains(s.ids, d.ID)
+// isStranger reports whether a document is of another feed than the one with a subscription
+// document, these ids and these entries: with an atom:id, by it.
+func isStranger(d, subscription *Document, ids, entries []string) bool {
+	if d.ID != "" && (subscription.ID != "" || len(ids) > 0) {
+		return d.ID != subscription.ID && !slices.Contains(ids, d.ID)
 	}
-	return s.differ(d)
+	return newSigns(subscription, slices.Values(entries)).differ(d)
 }
 
 // formOf returns the form of an id: scheme and host of a URL, the authority of a tag, else the
 // letters it begins with.
 func formOf(id string) string {
-	if u, err := iri.ParseLeniently(id); err == nil && u.Host != "" {
-		return u.Scheme + "://" + u.Host
+	if u := iri.Split(id); u.Scheme != "" && u.Authority != "" {
+		return id[:len(u.Scheme)+len("://")+len(u.Authority)]
 	}
 	if authority, _, ok := strings.Cut(id, ","); ok && strings.HasPrefix(id, "tag:") {
 		return authority

@@ -2,9 +2,11 @@ package feedhistory
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
+	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
@@ -20,8 +22,13 @@ var _ = door.Open(door.Functions{
 	},
 	Head:      func(document any) feedxml.Head { return document.(*Document).section() },
 	Published: func(document any) any { return document.(*Document).published() },
-	IsStranger: func(doc, head any, ids []string) bool {
-		return newSigns(head.(*Document), ids...).isStranger(doc.(*Document))
+	IsStranger: func(doc, subscription any, ids, entries []string) bool {
+		return isStranger(doc.(*Document), subscription.(*Document), ids, entries)
+	},
+	LeadsTo: func(document any, url string) bool {
+		return slices.ContainsFunc(document.(*Document).Links, func(l Link) bool {
+			return isHistory(l.Rel) && iri.WithoutFragment(l.Href) == url
+		})
 	},
 	Contradicts: func(err error) string {
 		if e, ok := errors.AsType[*contradiction](err); ok {

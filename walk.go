@@ -102,7 +102,7 @@ func (w *walk) run(url string) {
 		l = w.beginning(l)
 	}
 	if w.start, w.kind = l.url, l.kind(); l.doc != nil {
-		w.id, w.shown, w.signs = l.doc.ID, chain.NewSet(), newSigns(l.doc, w.past.IDs...)
+		w.id, w.shown, w.signs = l.doc.ID, chain.NewSet(), newSigns(l.doc, l.doc.entryIDs())
 		for _, e := range l.doc.Entries {
 			w.shown.Add(e.ID)
 			if at := e.Changed(); at.After(w.newest) {
@@ -368,6 +368,17 @@ func (w *walk) end(doc *Document, err error) {
 		doc, err = nil, w.ctx.Err()
 	}
 	w.yield(doc, err)
+}
+
+// entryIDs yields the IDs of a document's entries.
+func (d *Document) entryIDs() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, e := range d.Entries {
+			if !yield(e.ID) {
+				return
+			}
+		}
+	}
 }
 
 // facts yields the IDs and times of a document's entries and tombstones.

@@ -517,6 +517,7 @@ func TestWalkKnown(t *testing.T) {
 			unchanged, again := map[string]feedhistory.Known{}, map[string]feedhistory.Reason{}
 			for _, err := range second.client.Walk(t.Context(), second.url, &chain.Memory[feedhistory.Known, *feedhistory.Document]{
 				Known: func(url string) feedhistory.Known { return known[url] },
+				Shown: func() (*feedhistory.Document, []string) { return first.history.Head, ids(first.history.Entries) },
 			}) {
 				if u, ok := errors.AsType[*feedhistory.Unchanged](err); ok {
 					unchanged[u.Response.Requested] = u.Known

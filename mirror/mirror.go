@@ -620,11 +620,7 @@ func (p *poll) later(asked time.Time) time.Time { return feedtime.Later(asked, p
 func (p *poll) past() *chain.Memory[feedhistory.Known, *feedhistory.Document] {
 	past := &chain.Memory[feedhistory.Known, *feedhistory.Document]{Processed: p.processed, Known: p.known, Wanted: p.wants}
 	if p.had {
-		past.Shown, past.IDs, past.Has = p.shownBefore, p.ledger.IDs, func(doc *feedhistory.Document) bool {
-			has, err := p.hasEntryOf(doc)
-			p.documents.err = cmp.Or(p.documents.err, err)
-			return has
-		}
+		past.Shown, past.IDs, past.Has = p.shownBefore, p.ledger.IDs, p.hasOrShows
 	}
 	if p.m.Revalidate || p.rereads {
 		past.Processed = nil
@@ -643,6 +639,27 @@ func (p *poll) past() *chain.Memory[feedhistory.Known, *feedhistory.Document] {
 		past.Last = func(*feedhistory.Document) bool { return !p.pages.goesOn() && !p.backlog.reached }
 	}
 	return past
+}
+
+// shownBefore returns the head section of the subscription document as it was last read, and the
+// IDs of its entries.
+func (p *poll) shownBefore() (*feedhistory.Document, []string) {
+	head, err := p.feed.Document()
+	if err != nil {
+		return nil, nil
+	}
+	return head, p.ledger.Shown
+}
+
+// hasOrShows reports whether an entry of a document is known.
+func (p *poll) hasOrShows(doc *feedhistory.Document) bool {
+	shown := idsOf(p.ledger.shown())
+	if slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return shown[e.ID] }) {
+		return true
+	}
+	has, err := p.hasEntryOf(doc)
+	p.documents.err = cmp.Or(p.documents.err, err)
+	return has
 }
 
 // processed reports whether an archive document was processed in an earlier poll.

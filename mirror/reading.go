@@ -1253,31 +1253,18 @@ func (p *poll) isStranger(doc *feedhistory.Document) (bool, error) {
 	if p.ledger.Known.URL == "" || !p.had {
 		return false, nil
 	}
-	head := p.shownBefore()
-	if head == nil {
+	head, err := p.feed.Document()
+	if err != nil {
 		return false, nil // nothing to compare it with
 	}
 	if older, ok := olderOf(doc, feedhistory.Archived); ok && p.documents.get(older) != nil {
 		return false, nil
 	}
-	if !door.Root.IsStranger(doc, head, p.ledger.IDs) {
+	if !door.Root.IsStranger(doc, head, p.ledger.IDs, p.ledger.Shown) {
 		return false, p.documents.err
 	}
 	has, err := p.hasEntryOf(doc)
 	return !has, cmp.Or(err, p.documents.err)
-}
-
-// shownBefore returns the subscription document as it was last read, with the IDs of its entries
-// alone; nil if it is unknown.
-func (p *poll) shownBefore() *feedhistory.Document {
-	head, err := p.feed.Document()
-	if err != nil {
-		return nil
-	}
-	for _, id := range p.ledger.Shown {
-		head.Entries = append(head.Entries, &feedhistory.Entry{ID: id})
-	}
-	return head
 }
 
 // hasEntryOf reports whether an entry of a document is known, of the feed at the address now.

@@ -18,7 +18,7 @@ type Memory[K, D any] struct {
 	// Shown returns the subscription document as it was last read, as far as it is known, for a
 	// walk finding it unchanged: its head section, and the IDs of its entries. IDs are other
 	// ids of the feed. Has reports whether one of a document's entries is known. Any may be nil.
-	Shown func() D
+	Shown func() (head D, entries []string)
 	IDs   []string
 	Has   func(doc D) bool
 

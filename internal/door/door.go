@@ -21,9 +21,13 @@ type Functions struct {
 	// section of a document, before a program changed any.
 	Published func(document any) any
 
-	// IsStranger reports whether a document is of another feed than the one with this head
-	// section, these entries, and also these ids.
-	IsStranger func(document, head any, ids []string) bool
+	// IsStranger reports whether a document is of another feed than the one with this subscription
+	// document, also these ids, and entries with these IDs.
+	IsStranger func(document, subscription any, ids, entries []string) bool
+
+	// LeadsTo reports whether a document links to a URL by a relation between the documents of a
+	// feed.
+	LeadsTo func(document any, url string) bool
 
 	// Contradicts returns the target of the link contradicting a mark of its document, of a
 	// gap's error; "" if it is no contradiction.
