@@ -183,11 +183,11 @@ func (f *Feed) address() string { return cmp.Or(f.Address, f.URL) }
 // has read. A contradiction stays as long as the document names more than one chain. Of a
 // damaged subscription document, the sound one must reach down to the same entry;
 // otherwise a window has been missed.
-func (p *poll) clearGaps(doc *feedhistory.Document, contradicts func(debt, *feedhistory.Document) bool) {
+func (p *poll) clearGaps(doc *feedhistory.Document, kind feedhistory.Kind, start string) {
 	var windows []debt
 	p.ledger.crossOut(func(d debt) bool {
 		if d.isDocument() || d.Poll == p.feed.Polls || d.From != d.URL || d.URL != doc.URL && d.URL != doc.Response.Requested ||
-			d.Kind == debtContradiction && contradicts(d, doc) && !p.rereads {
+			d.Kind == debtContradiction && !p.rereads && d.isContradictedBy(doc, kind, start) {
 			return false
 		}
 		if len(d.Before) > 0 && !slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return e.ID == d.Before[0] }) {
@@ -212,27 +212,16 @@ func (p *poll) oweWithin(gap *feedhistory.Gap) {
 	p.owe(d)
 }
 
-// contradicts reports whether a document still has the contradiction of a debt, and is not
-// read again at each poll.
-func (l *ledger) contradicts(d debt, doc *feedhistory.Document) bool {
+// isContradictedBy reports whether a document of a feed of the given kind, which begins at a URL,
+// still has the contradiction.
+func (d debt) isContradictedBy(doc *feedhistory.Document, kind feedhistory.Kind, start string) bool {
 	switch {
-	case l.Kind == feedhistory.Complete, d.To != "" && d.To == l.Known.URL: // the feed was found to begin there
+	case kind == feedhistory.Complete, d.To == start && start != "": // the feed was found to begin there
 		return false
-	case d.To == "": // a version before wrote it down
-		return len(doc.Further(l.Kind)) > 0
+	case d.To == "": // a version before this wrote it down
+		return len(doc.Further(kind)) > 0
 	}
-	return leadsTo(doc, d.To)
-}
-
-// leadsTo reports whether a document has a link of RFC 5005 to a URL.
-func leadsTo(doc *feedhistory.Document, url string) bool {
-	return slices.ContainsFunc(doc.Links, func(l feedhistory.Link) bool {
-		switch l.Rel {
-		case "prev-archive", "next-archive", "current", "next", "previous", "first", "last":
-			return iri.WithoutFragment(l.Href) == url
-		}
-		return false
-	})
+	return door.Root.LeadsTo(doc, d.To)
 }
 
 // declared returns the head of the subscription document if it declares how much it has

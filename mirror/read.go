@@ -13,6 +13,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
@@ -37,9 +38,7 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	p.chain.rank, p.commits.held, p.pages.fresh = rank, &m.change, m.fresh
 	p.changes.Documents++
 	p.pages.toEnd = p.pages.toEnd || l.Kind != feedhistory.Paged
-	p.clearGaps(doc, func(d debt, doc *feedhistory.Document) bool {
-		return kind != feedhistory.Complete && (d.To == "" && contradicts || d.To != "" && leadsTo(doc, d.To))
-	})
+	p.clearGaps(doc, kind, doc.URL)
 	p.unname(doc)
 	l.crossOut(func(d debt) bool { return d.Again && d.Poll < f.Polls })
 	late := p.isLate(doc.Response.Requested) || p.isLate(doc.URL)
@@ -201,7 +200,7 @@ func (p *poll) older(doc *feedhistory.Document) error {
 	if p.chain.forms && p.chain.leadsTo(requested) { // the first link leads to this document, too
 		p.ledger.take(p.chain.linked)
 	}
-	p.clearGaps(doc, p.ledger.contradicts)
+	p.clearGaps(doc, p.ledger.Kind, p.ledger.Known.URL)
 	p.unname(doc)
 	if p.ledger.Kind == feedhistory.Complete { // a page or an archive contradicted by fh:complete
 		m, err := p.merger.merge(source{doc: doc, rank: rank})
@@ -220,7 +219,7 @@ func (p *poll) older(doc *feedhistory.Document) error {
 func (p *poll) unname(doc *feedhistory.Document) {
 	names := []string{doc.URL, doc.Response.Requested}
 	for i, d := range p.ledger.Debts {
-		if d.isDocument() && slices.ContainsFunc(names, d.isNamedBy) && !leadsTo(doc, d.URL) {
+		if d.isDocument() && slices.ContainsFunc(names, d.isNamedBy) && !door.Root.LeadsTo(doc, d.URL) {
 			p.ledger.Debts[i].unnamed(names)
 		}
 	}
