@@ -161,6 +161,7 @@ type mergeResult struct {
 	refused int                           // the number of entries and tombstones that did not fit
 	known   map[string]bool               // the IDs in the document stored before
 	shown   map[string]bool               // those of them which a subscription document had shown
+	before  map[string]State              // the States that were stored
 	still   map[string]bool               // those of them whose times are as they were stored
 	digests map[*feedhistory.Entry]string // see source.digests
 }
@@ -207,7 +208,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	if err := mg.ignoreCounters(&s, entries, records); err != nil {
 		return nil, err
 	}
-	m := &mergeResult{records: records, known: make(map[string]bool, len(records)), shown: map[string]bool{}, still: map[string]bool{}, digests: s.digests, change: Commit{Keep: mg.allowance.keep}}
+	m := &mergeResult{records: records, known: make(map[string]bool, len(records)), shown: map[string]bool{}, before: make(map[string]State, len(records)), still: map[string]bool{}, digests: s.digests, change: Commit{Keep: mg.allowance.keep}}
 	erased := func(id string) bool { return records[id] != nil && records[id].State == Erased }
 	entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return erased(e.ID) })
 	deleted := slices.DeleteFunc(slices.Clone(s.doc.Deleted), func(t feedhistory.Tombstone) bool { return erased(t.Ref) })
@@ -219,7 +220,6 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := make(map[string]State, len(ids))
 	effects := make(map[string]*effect, len(ids))
 	stored := make(map[string]bool, len(records))
 	for id := range records {
@@ -233,7 +233,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 		}
 		m.known[id], m.shown[id] = r.Copy.Digest != "", r.isShown()
 		if effects[id] == nil {
-			before[id], effects[id] = r.State, &effect{}
+			m.before[id], effects[id] = r.State, &effect{}
 		}
 		if s.replaces {
 			effects[id].touched = effects[id].touched || r.Tombstone != (TombstoneRecord{})
@@ -251,7 +251,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	for _, id := range ids {
 		if did := effects[id]; did != nil {
 			delete(effects, id)
-			mg.settle(m, records[id], before[id], did)
+			mg.settle(m, records[id], m.before[id], did)
 		}
 	}
 	mg.allowance.entering = 0

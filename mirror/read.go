@@ -85,17 +85,23 @@ func paceOf(doc *feedhistory.Document) time.Duration {
 	if kind := doc.Kind(); kind == feedhistory.Complete || kind == feedhistory.Archived {
 		return 0
 	}
-	var oldest, newest time.Time
+	if slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return e.Time().IsZero() }) {
+		return 0
+	}
+	oldest, newest := spanOf(doc)
+	return newest.Sub(oldest)
+}
+
+// spanOf returns the earliest and the latest time of an entry; zero if none has a time.
+func spanOf(doc *feedhistory.Document) (oldest, newest time.Time) {
 	for _, e := range doc.Entries {
 		at := e.Time()
-		if at.IsZero() {
-			return 0
-		}
-		if newest = feedtime.Later(newest, at); oldest.IsZero() || at.Before(oldest) {
+		if !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
 			oldest = at
 		}
+		newest = feedtime.Later(newest, at)
 	}
-	return newest.Sub(oldest)
+	return oldest, newest
 }
 
 // arrive handles the consequences of a subscription document's kind for earlier ones.
@@ -364,16 +370,7 @@ func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *DocumentRecord
 	if doc.URL != d.URL {
 		d.Names = append(d.Names, doc.URL)
 	}
-	for _, e := range doc.Entries {
-		at := e.Time()
-		if at.IsZero() {
-			continue
-		}
-		if d.Oldest.IsZero() || at.Before(d.Oldest) {
-			d.Oldest = at
-		}
-		d.Newest = feedtime.Later(d.Newest, at)
-	}
+	d.Oldest, d.Newest = spanOf(doc)
 	return d
 }
 

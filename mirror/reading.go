@@ -256,7 +256,7 @@ func (p *poll) compare(doc *feedhistory.Document, m *mergeResult, late bool) err
 	if !wasRead || len(r.fresh) == 0 || !p.had || doc.Kind() == feedhistory.Paged || doc.Kind() == feedhistory.Complete {
 		return nil
 	}
-	if is, err := p.isBehindChain(doc, r); err != nil || is {
+	if is, err := p.isBehindChain(doc, r, m); err != nil || is {
 		return err
 	}
 	good := r.proofs(l)
@@ -375,7 +375,18 @@ func (r *reading) renewed(still map[string]bool) map[string]bool {
 // isBehindChain reports whether nothing of the reading before is left but its chain's entries: it
 // showed no entry, or deleted ones alone, and the document leads to an archive known since. The
 // entries between are then in the document and its chain (RFC 5005 §4).
-func (p *poll) isBehindChain(doc *feedhistory.Document, r *reading) (bool, error) {
+func (p *poll) isBehindChain(doc *feedhistory.Document, r *reading, m *mergeResult) (bool, error) {
+	deleted := map[string]bool{}
+	for _, t := range doc.Deleted {
+		deleted[t.Ref] = true
+	}
+	isLeft := func(e shownEntry) bool {
+		_, ok := r.at[e.id]
+		return ok && m.before[e.id] == Live && !deleted[e.id]
+	}
+	if slices.ContainsFunc(r.old, isLeft) { // as usual
+		return false, nil
+	}
 	older, ok := olderOf(doc, feedhistory.Archived)
 	if !ok || p.documents.get(older) == nil {
 		return false, p.documents.err
@@ -604,7 +615,7 @@ func (p *poll) receive(doc *feedhistory.Document, m *mergeResult, archive bool, 
 		_, found := at[g.Entry]
 		return g.Entry != "" && (found || tombs[g.Entry] || len(g.Before) == 2 && adjacent(g.Before[0], g.Before[1]))
 	})
-	if err := p.receiveAcross(doc); err != nil {
+	if err := p.receiveAcross(doc, at); err != nil {
 		return err
 	}
 	for i, g := range l.Debts {
@@ -624,39 +635,36 @@ func (p *poll) receive(doc *feedhistory.Document, m *mergeResult, archive bool, 
 }
 
 // receiveAcross crosses out the windows with both sides in one document, and entries between
-// them: the whole earlier side, since single entries may be pinned or return.
-func (p *poll) receiveAcross(doc *feedhistory.Document) error {
-	at := make(map[string]int, len(doc.Entries))
-	for i, e := range doc.Entries {
-		at[e.ID] = i
-	}
-	paid := map[int]bool{}
-	for i, g := range p.ledger.Debts {
-		if g.Kind != debtWindow || len(g.Before) < 2 || len(g.After) == 0 {
-			continue
+// them: the whole earlier side, since single entries may be pinned or return. The places are those
+// of the document's entries.
+func (p *poll) receiveAcross(doc *feedhistory.Document, at map[string]int) (err error) {
+	p.ledger.crossOut(func(g debt) bool {
+		if g.Kind != debtWindow || len(g.After) == 0 || err != nil {
+			return false
 		}
-		before, err := p.standing(g.Before)
-		if err != nil {
-			return err
+		there := 0
+		for _, id := range g.Before {
+			if _, ok := at[id]; ok {
+				there++
+			}
 		}
 		after, ok := at[g.After[0]]
-		isThere := func(id string) bool { _, ok := at[id]; return ok }
-		if !ok || len(before) < 2 || slices.ContainsFunc(before, func(id string) bool { return !isThere(id) }) {
-			continue
+		if !ok || there < 2 {
+			return false
+		}
+		var before []string
+		if before, err = p.standing(g.Before); err != nil || len(before) < 2 {
+			return false
+		}
+		if slices.ContainsFunc(before, func(id string) bool { _, ok := at[id]; return !ok }) {
+			return false
 		}
 		low, high := min(after, at[before[0]]), max(after, at[before[0]])
-		paid[i] = slices.ContainsFunc(doc.Entries[low:high], func(e *feedhistory.Entry) bool {
+		return slices.ContainsFunc(doc.Entries[low:high], func(e *feedhistory.Entry) bool {
 			return !slices.Contains(g.After, e.ID) && !slices.Contains(g.Before, e.ID)
 		})
-	}
-	var rest []debt
-	for i, d := range p.ledger.Debts {
-		if !paid[i] {
-			rest = append(rest, d)
-		}
-	}
-	p.ledger.Debts = rest
-	return nil
+	})
+	return err
 }
 
 // join removes the windows whose earlier side a document of the chain has, if all those
