@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -98,11 +99,7 @@ var faults = flag.Int("faults", feedtest.Count(1), "how many system calls TestFa
 func TestFaults(t *testing.T) {
 	feedtest.Long(t)
 	t.Parallel()
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		require.Empty(t, os.Getenv("FEEDHISTORY_STRACE"), "strace is required")
-		t.Skip("there is no strace")
-	}
+	strace := straceOf(t)
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>F</title>`)
 		for n := range 300 {
@@ -110,7 +107,6 @@ func TestFaults(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `</channel></rss>`)
 	}))
-	program := filepath.Join(commandDir(t), "feedhistory")
 	const full, failed, noRoom = "the disk is full; nothing stored is lost", "the disk has failed", "the file cannot grow; nothing stored is lost"
 	for _, fault := range []struct{ calls, error, want, later string }{
 		{"pwrite64", "EIO", failed + ": input/output error", noRoom},
@@ -129,25 +125,20 @@ func TestFaults(t *testing.T) {
 				db := filepath.Join(t.TempDir(), "feeds.db")
 				status, _, stderr := call(t.Context(), "", "sync", "--db", db, "--allow-private", server.URL+"/first")
 				require.Zero(t, status, stderr)
-				args := []string{"-f", "-qq", "-o", os.DevNull, "-e", "trace=" + fault.calls, "-e", fmt.Sprintf("inject=%s:error=%s:when=%d+", fault.calls, fault.error, 1+n*7%60)}
+				options := []string{"-e", "trace=" + fault.calls, "-e", fmt.Sprintf("inject=%s:error=%s:when=%d+", fault.calls, fault.error, 1+n*7%60)}
 				switch fault.calls { // which the program's loader needs, too
 				case "pread64,read", "openat":
-					args = append(args, "-P", db, "-P", db+"-wal")
+					options = append(options, "-P", db, "-P", db+"-wal")
 				case "mmap":
-					args = append(args, "-P", db+"-shm")
+					options = append(options, "-P", db+"-shm")
 				}
-				c := exec.Command(strace, append(args, program, "sync", "--db", db, "--allow-private", server.URL)...)
-				var said bytes.Buffer
-				c.Stderr, c.Env = &said, append(os.Environ(), "GORACE=atexit_sleep_ms=10", "XDG_CONFIG_HOME="+filepath.Dir(db))
-				if err := c.Run(); err != nil && strings.Contains(said.String(), "PTRACE") {
-					t.Skip("this system lets nobody trace: " + said.String())
-				} else if err != nil || said.Len() > 0 {
+				if status, said := strace(t, options, "sync", "--db", db, "--allow-private", server.URL); status != 0 || said != "" {
 					// strace counts the calls of each thread. Where one has made enough of them, the
 					// command may find the disk sound with another, and then has SQLite's word only.
-					if n == 0 || !strings.Contains(said.String(), fault.later) {
-						require.Contains(t, said.String(), fault.want, "call %d", n)
+					if n == 0 || !strings.Contains(said, fault.later) {
+						require.Contains(t, said, fault.want, "call %d", n)
 					}
-					require.NotContains(t, said.String(), "another user")
+					require.NotContains(t, said, "another user")
 				} else {
 					require.Positive(t, n, "nothing has failed")
 				}
@@ -160,6 +151,28 @@ func TestFaults(t *testing.T) {
 				require.Equal(t, 600, strings.Count(stdout, "\n"))
 			}
 		})
+	}
+}
+
+// straceOf returns a function that runs the command under strace with some options, and returns its
+// exit code and what it wrote to standard error.
+func straceOf(t *testing.T) func(t *testing.T, options []string, args ...string) (status int, stderr string) {
+	t.Helper()
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		require.Empty(t, os.Getenv("FEEDHISTORY_STRACE"), "strace is required")
+		t.Skip("there is no strace")
+	}
+	program := filepath.Join(commandDir(t), "feedhistory")
+	return func(t *testing.T, options []string, args ...string) (int, string) {
+		var stderr bytes.Buffer
+		c := exec.Command(strace, slices.Concat([]string{"-f", "-qq", "-o", os.DevNull}, options, []string{program}, args)...)
+		c.Stderr, c.Env = &stderr, append(os.Environ(), "GORACE=atexit_sleep_ms=10", "XDG_CONFIG_HOME="+t.TempDir())
+		_ = c.Run()
+		if strings.Contains(stderr.String(), "PTRACE") {
+			t.Skip("this system lets nobody trace: " + stderr.String())
+		}
+		return c.ProcessState.ExitCode(), stderr.String()
 	}
 }
 
@@ -207,26 +220,15 @@ func TestNarrowDisk(t *testing.T) {
 // no other file's place.
 func TestNoLinks(t *testing.T) {
 	t.Parallel()
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		require.Empty(t, os.Getenv("FEEDHISTORY_STRACE"), "strace is required")
-		t.Skip("there is no strace")
-	}
+	strace := straceOf(t)
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>F</title><item><guid>urn:1</guid><title>One</title></item></channel></rss>`)
 	}))
-	dir, program := t.TempDir(), filepath.Join(commandDir(t), "feedhistory")
+	dir := t.TempDir()
 	db, stick := filepath.Join(dir, "feeds.db"), filepath.Join(dir, "stick.db")
 	done(t, "", "sync", "--db", db, "--allow-private", server.URL)
 	run := func(args ...string) (int, string) {
-		var said bytes.Buffer
-		c := exec.Command(strace, append([]string{"-f", "-qq", "-o", os.DevNull, "-e", "inject=linkat:error=EPERM", program}, args...)...)
-		c.Stderr, c.Env = &said, append(os.Environ(), "GORACE=atexit_sleep_ms=10", "XDG_CONFIG_HOME="+dir)
-		_ = c.Run()
-		if strings.Contains(said.String(), "PTRACE") {
-			t.Skip("this system lets nobody trace: " + said.String())
-		}
-		return c.ProcessState.ExitCode(), said.String()
+		return strace(t, []string{"-e", "inject=linkat:error=EPERM"}, args...)
 	}
 	status, stderr := run("db", "backup", "--db", db, stick)
 	require.Zero(t, status, stderr)
