@@ -24,19 +24,9 @@ type served struct {
 }
 
 func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	status := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+	status := &feedtest.StatusWriter{ResponseWriter: w, Status: http.StatusOK}
 	s.answer(status, r)
-	s.statuses = append(s.statuses, status.status)
-}
-
-type statusWriter struct {
-	http.ResponseWriter
-	status int
-}
-
-func (w *statusWriter) WriteHeader(status int) {
-	w.status = status
-	w.ResponseWriter.WriteHeader(status)
+	s.statuses = append(s.statuses, status.Status)
 }
 
 // poll polls the feed some time after the last poll.

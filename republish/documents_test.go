@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -170,9 +171,9 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		under.Add(1)
 		defer under.Add(-1)
-		count := &statusWriter{ResponseWriter: w}
+		count := &feedtest.StatusWriter{ResponseWriter: w}
 		h.ServeHTTP(count, r)
-		if count.status == http.StatusServiceUnavailable {
+		if count.Status == http.StatusServiceUnavailable {
 			refused.Add(1)
 		}
 	}))
@@ -215,15 +216,3 @@ func rss(t *testing.T) int64 {
 	require.NoError(t, err)
 	return resident * int64(os.Getpagesize())
 }
-
-type statusWriter struct {
-	http.ResponseWriter
-	status int
-}
-
-func (w *statusWriter) WriteHeader(status int) {
-	w.status = status
-	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

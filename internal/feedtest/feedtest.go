@@ -346,6 +346,21 @@ func (p pipes) Close() error {
 
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
+// A StatusWriter keeps the status of an answer; it stays as it is without a call of WriteHeader.
+type StatusWriter struct {
+	http.ResponseWriter
+	Status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *StatusWriter) WriteHeader(status int) {
+	w.Status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap serves http.ResponseController.
+func (w *StatusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
 // Allocated returns the number of bytes that run allocates, including those freed again.
 func Allocated(run func()) int64 {
 	var before, after runtime.MemStats
