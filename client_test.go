@@ -62,7 +62,7 @@ func TestNilClient(t *testing.T) {
 	}
 }
 
-// What a server sends in its headers, such as a cookie, is in no JSON of a document or a history.
+// The header of a response, such as a cookie, is not in the JSON of a document or a history.
 func TestHeadersNotInJSON(t *testing.T) {
 	s := &feedtest.MemorySites{Replies: map[string]feedtest.Reply{
 		feedURL:                    {Body: feed("urn:2", `<link rel="prev-archive" href="http://a.example/archive"/>`), Header: []string{"Set-Cookie: session=s3cret"}},

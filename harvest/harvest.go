@@ -3,9 +3,10 @@
 // package with a Harvester and its other side. They share how a harvest fails, and what it
 // may cost. A Mark is each protocol's own, because each remembers something else.
 //
-// The Harvest of each has the same methods beside the sequence of its items: Mark returns where
-// the next harvest begins, to be stored whole or not, and whether nothing is missing; Gaps, what
-// is missing; Requests, their number.
+// Each package has a type Harvest, which yields items. Its other methods are the same in all
+// three: Mark returns where the next harvest begins, which is to be stored even if something is
+// missing, and whether the harvest is whole; Gaps returns the gaps, and Requests the number of
+// requests.
 package harvest
 
 import (

@@ -164,7 +164,8 @@ func (t Term) names(word string) bool {
 	return slices.Contains(all, word) || t.Begins && strings.HasPrefix(word, all[beginning])
 }
 
-// key stands for a phrase among the words of a Set: it has a space, which no word has.
+// key returns the text under which a Set counts a phrase. It contains a space, so it differs from
+// every word.
 func (t Term) key() string {
 	key := strings.Join(t.Phrase, " ")
 	if t.Begins {

@@ -100,7 +100,7 @@ func (s *Set) Add(text string) {
 	s.add(text)
 }
 
-// begin begins a text, in which phrases are looked for anew.
+// begin starts a new text: no phrase continues from the last one.
 func (s *Set) begin() {
 	s.finders = s.finders[:0]
 	for _, t := range s.Phrases {

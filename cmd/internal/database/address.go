@@ -12,7 +12,7 @@ import (
 
 // This file removes feeds, and gives them other addresses: in the database, in the file with the
 // logins, and in the records of the entries printed. The database notes each such change before
-// it is made, so whatever ends a process in between, the next one completes the change.
+// it is made: if the process ends in between, the next one completes the change.
 
 const changesSchema = `CREATE TABLE IF NOT EXISTS feedhistory_changes (feed TEXT NOT NULL PRIMARY KEY, target TEXT NOT NULL)`
 

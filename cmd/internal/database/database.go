@@ -269,8 +269,9 @@ func (d *Location) Locate() error {
 	return nil
 }
 
-// linked returns the file a symbolic link leads to, which may not exist yet; the name itself if
-// it is no link. The log and the logins of a database are beside the file.
+// linked returns the file to which a symbolic link leads, even if the file does not exist yet.
+// Any other name is returned unchanged. SQLite keeps its log, and we keep the logins, beside the
+// file and not beside the link.
 func linked(name string) string {
 	if info, err := os.Lstat(name); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		return name

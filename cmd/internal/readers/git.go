@@ -275,8 +275,8 @@ func (r repository) packed(name string) (string, error) {
 	return "", cmp.Or(lines.Err(), fmt.Errorf("there is no commit in %s", name))
 }
 
-// The versions of a file, unpacked, may have a gigabyte and so many times the bytes of the
-// repository: what is packed as a difference to another version takes little room there.
+// The versions of a file, unpacked, may have a gigabyte, and a thousand times the bytes of the
+// repository: a version packed as a difference to another one takes little room there.
 const (
 	leastVersions = 1 << 30
 	versionsRatio = 1000

@@ -51,8 +51,9 @@ func (r repo) write(name, text string) {
 	require.NoError(r.t, os.WriteFile(file, []byte(text), 0o700))
 }
 
-// Nothing a repository names is run or asked for what it lacks, by whatever key, and however it
-// is laid out. The versions it has are imported, and the others named.
+// No program or server that a repository names is run or asked for missing objects, whichever key
+// of its configuration names it, and in any layout. The versions in the repository are imported,
+// and the missing ones named.
 func TestGitRunsNothing(t *testing.T) {
 	var requests atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -502,7 +502,7 @@ func TestGit(t *testing.T) {
 	require.ErrorContains(t, imported(t, missing, nil, "").err, "no commit has the file other.xml")
 }
 
-// What a file has is stored, and not what it makes of it: each way to repeat it is bounded.
+// A small file cannot become a large import: each way to repeat its text is bounded.
 func TestExpansion(t *testing.T) {
 	list := `<opml><body>` + strings.Repeat(`<outline text="`+strings.Repeat("n", 300)+`">`, 150)
 	for n := range 1000 {

@@ -224,7 +224,7 @@ func (r *StdinReader) begin() {
 }
 
 // A StdoutWriter writes to standard output, and records whether anything was written. On a
-// terminal, whatever a verb prints, no control character is obeyed but the end of a line and a tab.
+// terminal it replaces all control characters but the end of a line and a tab.
 type StdoutWriter struct {
 	io.Writer
 	Written atomic.Bool

@@ -53,7 +53,7 @@ var errTooManyGuesses = &problem{
 	"Wait a minute, then try again.",
 }
 
-// A permit says what a request may do.
+// A permit is the extent of a request's rights.
 type permit struct {
 	role     role
 	loggedIn bool // its browser keeps a proof of the token

@@ -75,7 +75,7 @@ type Server struct {
 	// tells visitors apart, so one's wrong tokens count for no other.
 	Proxies []netip.Prefix
 
-	Hints Hints // Hints are what the hints on pages say of how the server was started.
+	Hints Hints // Hints describe how the server was started, for the hints on pages.
 
 	// Output keeps the published documents; if it is lost, URLs change. Nil
 	// means in memory, until the program ends.
@@ -108,8 +108,8 @@ type Server struct {
 	items     serve.Cache[itemKey, entryItem]
 }
 
-// Hints are what the hints on pages say of how a server was started. The zero value is a program
-// of its own, whose database the command cannot name.
+// Hints describe how a server was started, so that a page can name the right command. The zero
+// value is a program of its own, whose database the command cannot name.
 type Hints struct {
 	DB      string // DB is the command's flag for the database; "" for none
 	Listens bool   // Listens means other machines can reach the server, by some address
