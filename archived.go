@@ -91,7 +91,7 @@ func (w *walk) beginning(given *fetchResult) *fetchResult {
 		}
 	}
 	if start != given {
-		given.doc.place.again = true
+		given.again = true
 		w.log("beginning where the feed does", "given", iri.Shown(given.url), "url", iri.Shown(start.url))
 	}
 	return start
@@ -102,7 +102,7 @@ func (w *walk) beginning(given *fetchResult) *fetchResult {
 func (w *walk) path(given *fetchResult) (path []*fetchResult, gap *Gap) {
 	for l := given; ; {
 		path = append(path, l)
-		if l.unchanged() != nil { // it was the beginning in an earlier walk
+		if l.unchanged { // it was the beginning in an earlier walk
 			return path, nil
 		}
 		url, gap := w.elsewhere(l)
@@ -147,13 +147,13 @@ func (w *walk) step(path []*fetchResult, url string) (next *fetchResult, gap *Ga
 	}
 	next = w.load(url)
 	switch {
-	case next.unchanged() != nil:
+	case next.unchanged:
 		return next, nil
 	case next.err != nil:
 		w.loops.Forget(url)
 		return nil, w.gapOf(next, last.doc.URL)
 	case next.doc.URL == last.url, next.doc.URL == last.doc.URL, isTwin(last, next) && !isElsewhere(last.doc):
-		last.doc.place.begins = url
+		last.begins = url
 		return nil, nil
 	case passes(next.doc.URL):
 		return nil, detached("it redirects to the document that led here (5005#13)")
@@ -179,7 +179,7 @@ func (w *walk) elsewhere(l *fetchResult) (url string, gap *Gap) {
 	case url == l.url, url == l.doc.URL:
 		return "", nil
 	case w.known(l.url).Begins == url:
-		l.doc.place.begins = url
+		l.begins = url
 		return "", nil
 	}
 	return url, nil
@@ -190,14 +190,14 @@ func (w *walk) elsewhere(l *fetchResult) (url string, gap *Gap) {
 // beginning become stale.
 func (w *walk) doubt(start *fetchResult, gap *Gap) {
 	d := start.doc
-	d.place.again = true
+	start.again = true
 	if !d.isSubscription() || gap.Reason == ReasonBudget {
 		w.gap(gap)
 		return
 	}
 	if isLasting(gap) {
 		link, _ := d.beginning()
-		d.place.begins, d.place.again = iri.WithoutFragment(link.Href), false
+		start.begins, start.again = iri.WithoutFragment(link.Href), false
 	}
 	w.log("the feed may begin elsewhere", "url", iri.Shown(start.url), "named", iri.Shown(gap.URL), "error", gap.Err)
 	d.Notes = append(d.Notes, Note{Code: "beginning-not-there",
@@ -250,15 +250,9 @@ func (w *walk) unreached(l *fetchResult) {
 		return
 	}
 	proven = proven && w.loops.IsNew(l.doc.facts())
-	if proven {
-		w.pending++ // the gap
-	}
 	w.begin(l.kind())
 	w.follow(l)
-	if !proven {
-		return
-	}
-	if w.pending--; w.gaps == 0 {
+	if proven && w.gaps == 0 {
 		w.gap(&Gap{URL: l.url, From: l.url, Reason: ReasonDetached, Err: fmt.Errorf("the feed that it names as its own, at %s, does not lead to it", iri.Shown(w.start))})
 	}
 }
@@ -277,14 +271,14 @@ func (w *walk) moved(missing *Gap) *fetchResult {
 	}
 	w.log("reading the subscription document again", "url", iri.Shown(w.start), "missing", iri.Shown(missing.URL))
 	head := w.load(w.start)
-	if head.err != nil || head.doc.Kind() != Archived || w.strayed(head, "") != nil {
+	if head.doc == nil || head.err != nil || head.doc.Kind() != Archived || w.strayed(head, "") != nil {
 		return nil
 	}
 	older := head.doc.Links.targets(relPrevArchive)
 	if len(older) == 0 || w.loops.HasSeen(older[0]) || w.processed(older[0]) {
 		return nil
 	}
-	head.doc.reread = true
+	head.reread = true
 	return head
 }
 

@@ -74,7 +74,7 @@ func (c *namedChain) walk(t *testing.T, client *feedhistory.Client) (took time.D
 	c.asked = make(chan string, 10_000)
 	client.AllowPrivate, client.Transport, client.Tries = true, c, 1
 	started := time.Now()
-	for doc, err := range client.Walk(t.Context(), "http://example.org"+c.paths[0], nil) {
+	for doc, err := range items(client.Walk(t.Context(), "http://example.org"+c.paths[0])) {
 		require.NoError(t, err)
 		require.Equal(t, "urn:"+strconv.Itoa(documents), doc.Entries[0].ID)
 		documents++
@@ -281,7 +281,7 @@ func TestGuessingChangesNothingAnywhere(t *testing.T) {
 			c.asked = make(chan string, 1000)
 			client := &feedhistory.Client{AllowPrivate: true, Transport: c, Tries: 1, NoGuess: without}
 			var b strings.Builder
-			for doc, err := range client.Walk(t.Context(), "http://example.org/feed", nil) {
+			for doc, err := range items(client.Walk(t.Context(), "http://example.org/feed")) {
 				if fmt.Fprintln(&b, err); doc != nil {
 					fmt.Fprintln(&b, doc.URL, doc.Known().Older)
 				}
@@ -530,7 +530,7 @@ func TestAheadMisled(t *testing.T) {
 			l := &feedtest.Line{Serve: c.server(), Seed: 7}
 			client := &feedhistory.Client{AllowPrivate: true, Transport: l, NoGuess: true, PerHost: perHost}
 			started := time.Now()
-			require.Equal(t, want, documentsOf(client.Walk(t.Context(), c.start, nil)))
+			require.Equal(t, want, documentsOf(client.Walk(t.Context(), c.start)))
 			require.Less(t, time.Since(started), 5*time.Second, "it waited for what was not wanted")
 			require.Zero(t, l.Open)
 			require.Equal(t, count, len(l.Requests()), "a Link header that the document may overrule is not acted upon early")
@@ -595,7 +595,7 @@ func TestAheadLeftBeforeAnAnswer(t *testing.T) {
 			return l.RoundTrip(r)
 		})}
 		started := time.Now()
-		for doc, err := range client.Walk(t.Context(), c.start, nil) {
+		for doc, err := range items(client.Walk(t.Context(), c.start)) {
 			require.NoError(t, err)
 			require.Len(t, doc.Entries, 20)
 			break
@@ -612,15 +612,15 @@ func TestAheadAgain(t *testing.T) {
 		c := linear(8)
 		l := &feedtest.Line{Serve: c.server(), Seed: 1}
 		client := &feedhistory.Client{NoGuess: true, AllowPrivate: true, Transport: l}
-		walk := client.Walk(t.Context(), c.start, nil)
+		walk := client.Walk(t.Context(), c.start)
 		synctest.Wait()
 		require.Zero(t, len(l.Requests()))
 
 		whole := documentsOf(walk)
 		require.Len(t, whole, 8)
 		require.Equal(t, 8, len(l.Requests()))
-		for doc := range walk { // and leave
-			require.Equal(t, c.start, doc.URL)
+		for r := range walk { // and leave
+			require.Equal(t, c.start, r.URL)
 			break
 		}
 		before := len(l.Requests())
@@ -638,8 +638,8 @@ func TestAheadAgain(t *testing.T) {
 	})
 }
 
-func documentsOf(walk iter.Seq2[*feedhistory.Document, error]) (urls []string) {
-	for doc, err := range walk {
+func documentsOf(walk iter.Seq2[*feedhistory.Reading, error]) (urls []string) {
+	for doc, err := range items(walk) {
 		if err != nil {
 			return append(urls, err.Error())
 		}
@@ -664,7 +664,7 @@ func TestAheadOverlaps(t *testing.T) {
 					}, nil
 				})}
 			started := time.Now()
-			require.Len(t, documentsOf(client.Walk(t.Context(), c.start, nil)), count)
+			require.Len(t, documentsOf(client.Walk(t.Context(), c.start)), count)
 			d = time.Since(started)
 		})
 		return d
@@ -1041,7 +1041,7 @@ func (c *faultyChain) walk(ctx context.Context, perHost int, seed uint64, visit 
 		NoGuess: true, PerHost: perHost, SameOrigin: c.own,
 	}
 	n := 0
-	for doc, err := range client.Walk(ctx, c.start, c.past()) {
+	for doc, err := range items(walkFrom(ctx, client, c.start, c.past())) {
 		if n++; !visit(n, doc, err) {
 			break
 		}
@@ -1049,8 +1049,8 @@ func (c *faultyChain) walk(ctx context.Context, perHost int, seed uint64, visit 
 	return l
 }
 
-func (c *faultyChain) past() *chain.Memory[feedhistory.Known, *feedhistory.Document] {
-	return &chain.Memory[feedhistory.Known, *feedhistory.Document]{
+func (c *faultyChain) past() *memory {
+	return &memory{
 		Processed: func(url string) bool { return slices.Contains(c.processed, url) },
 		Known:     func(url string) feedhistory.Known { return c.known[url] },
 		Pending:   c.pending,
@@ -1069,7 +1069,7 @@ func (c *faultyChain) all(perHost int, seed uint64) (yields []string, l *feedtes
 // yielded describes a yield of a walk completely, except for times.
 func yielded(doc *feedhistory.Document, err error) string {
 	gap, _ := errors.AsType[*feedhistory.Gap](err)
-	unchanged, _ := errors.AsType[*feedhistory.Unchanged](err)
+	unchanged, _ := errors.AsType[*same](err)
 	switch {
 	case err == nil:
 		return "document " + contents(doc)

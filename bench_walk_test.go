@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/chain"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
@@ -122,14 +121,16 @@ func BenchmarkWalkAhead(b *testing.B) {
 			read := func(noGuess bool) time.Duration {
 				site.asked = make(chan string, 2*n)
 				c := &feedhistory.Client{AllowPrivate: true, Transport: site, NoGuess: noGuess}
-				past := &chain.Memory[feedhistory.Known, *feedhistory.Document]{Known: func(url string) feedhistory.Known { return known[url] }}
+				past := &memory{Known: func(url string) feedhistory.Known { return known[url] }}
 				started, documents := time.Now(), 0
-				for doc, err := range c.Walk(b.Context(), "http://example.org/feed", past) {
-					if !is[*feedhistory.Unchanged](err) {
-						require.NoError(b, err)
+				for r, err := range walkFrom(b.Context(), c, "http://example.org/feed", past) {
+					require.NoError(b, err)
+					require.Empty(b, r.Gaps)
+					if r.End {
+						break
 					}
-					if documents++; test.known && doc != nil && documents > 1 {
-						known[doc.URL] = doc.Known()
+					if documents++; test.known && r.Document != nil && documents > 1 {
+						known[r.URL] = r.Known
 					}
 				}
 				require.Equal(b, n, documents)
@@ -164,7 +165,7 @@ func rangeOver(b *testing.B, url string, perHost, n int) {
 	c := &feedhistory.Client{AllowPrivate: true, PerHost: perHost}
 	defer c.CloseIdle()
 	documents := 0
-	for _, err := range c.Walk(context.Background(), url, nil) {
+	for _, err := range items(c.Walk(context.Background(), url)) {
 		require.NoError(b, err)
 		documents++
 	}
@@ -204,7 +205,7 @@ func BenchmarkWalkMemory(b *testing.B) {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		start, peak, documents := m.HeapInuse, m.HeapInuse, 0
-		for _, err := range c.Walk(context.Background(), server.URL+"/1", nil) {
+		for _, err := range items(c.Walk(context.Background(), server.URL+"/1")) {
 			require.NoError(b, err)
 			if documents++; documents%100 == 0 {
 				runtime.ReadMemStats(&m)
@@ -242,7 +243,7 @@ func BenchmarkPoll(b *testing.B) {
 		b.Run(mode+"/poll", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := c.Poll(ctx, server.URL, known); !is[*feedhistory.Unchanged](err) {
+				if r, err := c.Poll(ctx, server.URL, known); err != nil || !r.Unchanged {
 					b.Fatal(err)
 				}
 			}
@@ -291,7 +292,7 @@ func BenchmarkMerge(b *testing.B) {
 	for b.Loop() {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		h, err := feedhistory.Merge(feedtest.Values(docs...))
+		h, err := feedhistory.Merge(feedhistory.Readings(docs...))
 		require.NoError(b, err)
 		runtime.GC()
 		runtime.ReadMemStats(&after)

@@ -122,7 +122,7 @@ type Client struct {
 // read before it, as after a 404; otherwise it has the entries read so far, and a gap.
 // Anything else missing is in the History's Gaps.
 func (c *Client) Fetch(ctx context.Context, url string) (*History, error) {
-	return Merge(c.Walk(ctx, url, nil))
+	return Merge(c.Walk(ctx, url))
 }
 
 // Fetch returns the whole history of the feed at url, read by a Client with the
@@ -138,14 +138,26 @@ func Fetch(ctx context.Context, url string) (*History, error) {
 // error if it has ended the request. Another error names an impossible setting of the
 // Client.
 func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
-	return c.Poll(ctx, url, Known{})
+	l := c.load(ctx, chain.Request{URL: url}, Known{}, nil)
+	return l.doc, l.err
 }
 
-// Poll is Get for a document you have read before. It makes a conditional request, and
-// returns an *Unchanged error if the document has not changed.
-func (c *Client) Poll(ctx context.Context, url string, known Known) (*Document, error) {
+// Poll reads a document by a conditional request, if you have read it before: give the Known
+// of the Reading then, and at first the zero one. It may have only the ETag and the
+// LastModified of a document that another library has read. The Reading is Unchanged, or
+// has the Document, with what is missing in it among the Gaps. For a damaged document, it has
+// the readable part, together with the error, and otherwise it is nil with an error: those
+// of Get.
+func (c *Client) Poll(ctx context.Context, url string, known Known) (*Reading, error) {
 	l := c.load(ctx, chain.Request{URL: url}, known, nil)
-	return l.doc, l.err
+	if l.err != nil && l.doc == nil {
+		return nil, l.err
+	}
+	r := &Reading{URL: url, Document: l.doc, Unchanged: l.unchanged, Known: l.known, Response: l.response}
+	if l.err == nil && l.doc != nil {
+		r.Known, r.Gaps = l.doc.Known(), l.doc.Missing(l.doc.Kind())
+	}
+	return r, l.err
 }
 
 var errNoClient = errors.New("feedhistory: the Client is nil")
@@ -228,7 +240,7 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 	response := newResponse(resp)
 	response.Requested = url
 	if resp.Status == http.StatusNotModified {
-		l.err = &Unchanged{known.validatedBy(response), response}
+		l.unchanged, l.known, l.response = true, known.validatedBy(response), response
 		return l
 	}
 	base := resp.URL
@@ -249,11 +261,11 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 	var cut error
 	l.text, response.digest, cut = resp.Text(peek)
 	if cut == nil && response.digest == known.Digest {
-		l.err = &Unchanged{known.validatedBy(response), response}
+		l.unchanged, l.known, l.response = true, known.validatedBy(response), response
 		return l
 	}
 	if l.doc, l.err = p.decode(l.text, base); l.doc != nil {
-		l.doc.Response, l.doc.Header = response, resp.Header
+		l.doc.Response, l.response = response, response
 	} else {
 		l.err = notFeed(l.err, l.text, base, resp.Header)
 	}
@@ -494,12 +506,14 @@ var mediaTypes = map[Format]string{Atom: "application/atom+xml", RSS: "applicati
 // A Response describes the HTTP response with a document. It is the zero value for a
 // document not fetched.
 type Response struct {
-	Requested string    // the URL requested
-	Permanent string    // the URL to request from now on, after permanent redirects (301, 308); "" means it has not changed
-	Received  time.Time // when the response arrived
-	Fresh     time.Time // until when the document is fresh, by Cache-Control or Expires; zero if they do not say
+	Requested string      // the URL requested
+	Permanent string      // the URL to request from now on, after permanent redirects (301, 308); "" means it has not changed
+	Status    int         // 200, another 2xx, or 304
+	Received  time.Time   // when the response arrived
+	Fresh     time.Time   // until when the document is fresh, by Cache-Control or Expires; zero if they do not say
+	Header    http.Header `json:"-"` // the fields as received, with secrets such as cookies
 
-	// The validators, verbatim, and a digest of the body: it detects changes, but does not
+	// The validators to send back, and a digest of the body: it detects changes, but does not
 	// withstand forgery.
 	etag, lastModified, digest string
 }
@@ -519,21 +533,23 @@ type Known struct {
 	Begins                     string `json:",omitempty"` // the URL of its link to the feed's beginning, if a walk found it not to lead elsewhere
 }
 
-// Known returns the memory of the document for the next poll. If a walk was given this
-// document, and the feed begins elsewhere, or may do so, or if the document's marks
-// contradict each other, the result has no validators, so the next walk looks again.
-func (d *Document) Known() Known {
-	feed := cmp.Or(d.place.feed, d.Kind())
+// Known returns the memory of the document for the next request by Poll. If its marks contradict
+// each other, it has no validators, so the next request looks again.
+func (d *Document) Known() Known { return d.memory(d.Kind()) }
+
+// memory returns the memory of the document for the next request, as part of a chain of the
+// given kind.
+func (d *Document) memory(feed Kind) Known {
 	older, _ := d.Links.Rel(feed.Older())
 	targets := d.Links.targets(feed.Older())
-	k := Known{URL: d.URL, Kind: d.Kind(), Older: iri.WithoutFragment(older.Href), Lost: d.loses(feed.Older()), Damaged: d.mendedDamage(feed) != nil, Begins: d.place.begins}
+	k := Known{URL: d.URL, Kind: d.Kind(), Older: iri.WithoutFragment(older.Href), Lost: d.loses(feed.Older()), Damaged: d.mendedDamage(feed) != nil}
 	if len(targets) > 1 {
 		k.Instead, k.Formats = targets[1], d.Links.areFormats(targets[0], targets[1])
 	}
 	if d.isSubscription() {
 		k.ID = d.ID
 	}
-	if !d.place.again && !d.contradicts(feed) {
+	if !d.contradicts(feed) {
 		k.ETag, k.LastModified, k.Digest = d.Response.etag, d.Response.lastModified, d.Response.digest
 	}
 	return k
@@ -548,20 +564,11 @@ func (k Known) validatedBy(r Response) Known {
 	return k
 }
 
-// Unchanged is the error for an unchanged document, compared with its Known: the server
-// answered 304, or sent the same bytes again.
-type Unchanged struct {
-	Known    Known    // the memory of the document, for the next poll
-	Response Response // the response with this answer
-}
-
-// Error returns the document's URL.
-func (u *Unchanged) Error() string { return "unchanged: " + iri.Shown(u.Response.Requested) }
-
 func newResponse(resp *fetch.Response) Response {
 	now := time.Now()
 	return Response{
-		Requested: resp.Requested, Permanent: resp.Permanent, Received: now, Fresh: fetch.FreshUntil(resp.Header, now),
+		Requested: resp.Requested, Permanent: resp.Permanent, Status: resp.Status,
+		Received: now, Fresh: fetch.FreshUntil(resp.Header, now), Header: resp.Header,
 		etag: resp.ETag, lastModified: resp.LastModified,
 	}
 }

@@ -71,7 +71,7 @@ func TestHeadersNotInJSON(t *testing.T) {
 	client := clientOf(s)
 	doc, err := client.Get(t.Context(), feedURL)
 	require.NoError(t, err)
-	require.Equal(t, "session=s3cret", doc.Header.Get("Set-Cookie"))
+	require.Equal(t, "session=s3cret", doc.Response.Header.Get("Set-Cookie"))
 	h, err := client.Fetch(t.Context(), feedURL)
 	require.NoError(t, err)
 	require.Len(t, h.Gaps, 1)
@@ -492,18 +492,20 @@ func TestPoll(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			s := &feedtest.MemorySites{Replies: map[string]feedtest.Reply{feedURL: test.reply}}
-			doc, err := clientOf(s).Poll(t.Context(), feedURL, test.known)
+			r, err := clientOf(s).Poll(t.Context(), feedURL, test.known)
 			switch test.want {
 			case "document":
 				require.NoError(t, err)
-				require.Equal(t, digestOf(test.reply.Body), doc.Known().Digest)
+				require.False(t, r.Unchanged)
+				require.Equal(t, digestOf(test.reply.Body), r.Known.Digest)
+				require.Equal(t, r.Known, r.Document.Known())
 			case "unchanged":
-				require.Nil(t, doc)
-				unchanged := feedtest.ErrorAs[*feedhistory.Unchanged](t, err)
-				require.Equal(t, test.known, unchanged.Known)
-				require.Equal(t, feedURL, unchanged.Response.Requested)
-				require.False(t, unchanged.Response.Received.IsZero())
-				require.Contains(t, err.Error(), feedURL)
+				require.NoError(t, err)
+				require.True(t, r.Unchanged)
+				require.Nil(t, r.Document)
+				require.Equal(t, test.known, r.Known)
+				require.Equal(t, feedURL, r.Response.Requested)
+				require.False(t, r.Response.Received.IsZero())
 			default:
 				require.Error(t, err)
 				require.Equal(t, test.want, string(feedhistory.NewGap("", err).Reason), "%v", err)
@@ -541,8 +543,9 @@ func TestPollValidators(t *testing.T) {
 			if conditions == "" {
 				s.Replies[feedURL] = feedtest.Reply{Body: feed("urn:1", "")}
 			}
-			_, err = client.Poll(t.Context(), feedURL, known)
-			unchanged := feedtest.ErrorAs[*feedhistory.Unchanged](t, err)
+			unchanged, err := client.Poll(t.Context(), feedURL, known)
+			require.NoError(t, err)
+			require.True(t, unchanged.Unchanged)
 			require.Equal(t, []string{feedURL + conditions}, s.Took())
 			inForce, since := unchanged.Response.Validators()
 			require.Equal(t, etag, inForce, "those that a 304 does not repeat stay in force")
@@ -554,8 +557,10 @@ func TestPollValidators(t *testing.T) {
 // A 304 may give newer validators.
 func TestPollNewValidators(t *testing.T) {
 	s := &feedtest.MemorySites{Replies: map[string]feedtest.Reply{feedURL: {Status: 304, Header: []string{`Etag: W/"2"`, "Cache-Control: max-age=60"}}}}
-	_, err := clientOf(s).Poll(t.Context(), feedURL, feedhistory.Known{ETag: `"1"`, LastModified: "then"})
-	unchanged := feedtest.ErrorAs[*feedhistory.Unchanged](t, err)
+	unchanged, err := clientOf(s).Poll(t.Context(), feedURL, feedhistory.Known{ETag: `"1"`, LastModified: "then"})
+	require.NoError(t, err)
+	require.True(t, unchanged.Unchanged)
+	require.Equal(t, 304, unchanged.Response.Status)
 	require.Equal(t, `W/"2"`, unchanged.Known.ETag, "which replaces the one before (RFC 9111 §4.3.4)")
 	etag, date := unchanged.Response.Validators()
 	require.Equal(t, `W/"2"`, etag)
@@ -587,11 +592,11 @@ func TestPollValidatorsOfAnOrigin(t *testing.T) {
 			s := &feedtest.MemorySites{Replies: map[string]feedtest.Reply{
 				feedURL: feedtest.RedirectTo(302, test.other), test.other: {Body: feed("urn:1", "")},
 			}}
-			doc, err := clientOf(s).Poll(t.Context(), feedURL, feedhistory.Known{URL: test.from, ETag: `"1"`})
+			r, err := clientOf(s).Poll(t.Context(), feedURL, feedhistory.Known{URL: test.from, ETag: `"1"`})
 			require.NoError(t, err)
 			require.Equal(t, test.want, s.Took())
-			require.Equal(t, test.other, doc.Known().URL)
-			require.Equal(t, feedURL, doc.Response.Requested)
+			require.Equal(t, test.other, r.Known.URL)
+			require.Equal(t, feedURL, r.Response.Requested)
 		})
 	}
 }
@@ -633,15 +638,13 @@ func TestPermanent(t *testing.T) {
 			if test.want > 0 {
 				want = url(test.want)
 			}
-			doc, err := clientOf(s).Poll(t.Context(), url(0), feedhistory.Known{ETag: `"1"`})
-			if final.Status == 304 {
-				unchanged := feedtest.ErrorAs[*feedhistory.Unchanged](t, err)
-				require.Equal(t, want, unchanged.Response.Permanent, "%v", test.statuses)
+			r, err := clientOf(s).Poll(t.Context(), url(0), feedhistory.Known{ETag: `"1"`})
+			require.NoError(t, err)
+			require.Equal(t, want, r.Response.Permanent, "%v", test.statuses)
+			if require.Equal(t, final.Status == 304, r.Unchanged); r.Unchanged {
 				continue
 			}
-			require.NoError(t, err)
-			require.Equal(t, want, doc.Response.Permanent, "%v", test.statuses)
-			require.Equal(t, url(len(test.statuses)), doc.URL)
+			require.Equal(t, url(len(test.statuses)), r.Document.URL)
 		}
 	}
 }
@@ -870,38 +873,35 @@ func (s *subscriber) run(ctx context.Context, until time.Time) {
 // poll asks once, and returns when to ask again.
 func (s *subscriber) poll(ctx context.Context) (next time.Time, gone bool) {
 	if !s.whole {
-		doc, err := s.client.Poll(ctx, s.url, s.known[s.url])
-		return s.head(doc, err)
+		return s.head(s.client.Poll(ctx, s.url, s.known[s.url]))
 	}
 	first := true
-	for doc, err := range s.client.Walk(ctx, s.url, &chain.Memory[feedhistory.Known, *feedhistory.Document]{
+	for r, err := range walkFrom(ctx, s.client, s.url, &memory{
 		Known:     func(url string) feedhistory.Known { return s.known[url] },
 		Processed: func(url string) bool { return s.archives[url] },
 	}) {
 		if first {
 			first = false
-			next, gone = s.head(doc, err)
-		} else if err == nil {
-			s.archives[doc.URL] = true
-			s.store(doc)
+			next, gone = s.head(r, err)
+		} else if err == nil && r.Document != nil {
+			s.archives[r.Document.URL] = true
+			s.store(r.Document)
 		}
 	}
 	return next, gone
 }
 
 // head learns from the answer for the feed itself.
-func (s *subscriber) head(doc *feedhistory.Document, err error) (next time.Time, gone bool) {
-	unchanged, _ := errors.AsType[*feedhistory.Unchanged](err)
+func (s *subscriber) head(r *feedhistory.Reading, err error) (next time.Time, gone bool) {
 	status, _ := errors.AsType[*feedhistory.FetchError](err)
 	var resp feedhistory.Response
 	known := s.known[s.url]
 	switch {
+	case err == nil && r.Unchanged:
+		resp, known = r.Response, r.Known
 	case err == nil:
-		s.store(doc)
-		resp, known, s.schedule = doc.Response, doc.Known(), doc.Schedule
-	case unchanged != nil:
-		resp = unchanged.Response
-		known.ETag, known.LastModified = resp.Validators()
+		s.store(r.Document)
+		resp, known, s.schedule = r.Response, r.Known, r.Document.Schedule
 	case status != nil && status.Gone:
 		return time.Time{}, true
 	case status != nil && !status.RetryAt.IsZero():

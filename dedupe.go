@@ -17,17 +17,18 @@ import (
 // A History is the logical feed, as far as it could be reconstructed, with each entry
 // once.
 type History struct {
-	Head      *Document   // the newest document without its Entries and Deleted; nil if it was Unchanged
+	Head      *Document   // the newest document without its Entries and Deleted; nil if it had not changed
 	Kind      Kind        // the feed's kind, by the newest document
 	Entries   []*Entry    // the entries in the order of the documents, usually newest first
 	Deleted   []Tombstone // the deletions in force: no deleted entry is in Entries
 	Gaps      []*Gap      // the missing parts
 	Documents int         // the number of documents read to their end
+	Unchanged int         // the number of documents that had not changed: their entries are not here
 }
 
 // Verdict returns how much of the logical feed this is: Unknown if there is neither a
-// document nor a gap, and for a nil History, as Fetch returns it after a 404. It is never
-// better than the Coverage declared by the newest document.
+// document nor a gap, if a document is Unchanged, and for a nil History, as Fetch returns it
+// after a 404. It is never better than the Coverage declared by the newest document.
 //
 // A walk cannot detect everything: a document may have vanished from the chain
 // without a trace, or an archive may have been emptied.
@@ -42,7 +43,7 @@ func (h *History) Verdict() Verdict {
 	switch {
 	case len(h.Gaps) > 0:
 		return Partial
-	case h.Head == nil:
+	case h.Head == nil, h.Unchanged > 0:
 		return Unknown
 	case h.Kind == Paged:
 		return min(bound, Lossy)
@@ -63,33 +64,42 @@ func (h *History) Verdict() Verdict {
 // removes an entry unless the entry is newer. Of the entries that are one post under
 // different IDs (see Entry.Post), the first stays.
 //
-// Merge collects each *Gap among the errors, and continues. It also continues after an
-// *Unchanged, and returns it at the end, because the history lacks the unchanged
-// document's entries. Any other error ends Merge: it returns the error with the history
-// so far, which then has a gap, and the readable part of the failed document. The
+// Merge collects the Gaps of the Readings. An error ends it: it returns the error with the
+// history so far, which then has a gap, and the readable part of the failed document. The
 // history is nil if there was neither a document nor a gap, and its Head is nil if
-// there was no document. If docs ends before its walk, the history has a gap for the
-// rest, with ReasonInterrupted. Of documents without a walk, which [Parse] or Client.Get
-// has read, it has such a gap for each link to an older document, or to the beginning of
-// the feed, that is not among them.
-func Merge(docs iter.Seq2[*Document, error]) (*History, error) {
-	if docs == nil {
+// there was no document. If the Readings of a walk do not reach its End, the history has a gap
+// for the rest, with ReasonInterrupted. Of documents without a walk, which [Parse] or
+// Client.Get has read, see Readings, it has such a gap for each link to an
+// older document, or to the beginning of the feed, that is not among them.
+func Merge(readings iter.Seq2[*Reading, error]) (*History, error) {
+	if readings == nil {
 		return nil, errors.New("feedhistory: Merge: the sequence is nil")
 	}
 	var m Merger
-	for doc, err := range docs {
-		if !m.Add(doc, err) {
+	for r, err := range readings {
+		if !m.Add(r, err) {
 			break
 		}
 	}
 	return m.History()
 }
 
+// Readings returns the Readings of documents read without a walk, for Merge.
+func Readings(docs ...*Document) iter.Seq2[*Reading, error] {
+	return func(yield func(*Reading, error) bool) {
+		for _, doc := range docs {
+			if !yield(&Reading{URL: doc.URL, Document: doc, Response: doc.Response}, nil) {
+				return
+			}
+		}
+	}
+}
+
 // errUnread is the Err of the Gap for the rest of a walk, if the documents merged do
 // not reach its end.
 var errUnread = errors.New("the rest of the feed has not been read")
 
-// A Merger is Merge with one document at a time, for a reader showing entries during
+// A Merger is Merge with one Reading at a time, for a reader showing entries during
 // a walk. Its zero value is ready to use. It keeps the entries and tombstones of the
 // documents: set them to nil before Add for the Kind, the Gaps and the Verdict alone.
 type Merger struct {
@@ -103,56 +113,61 @@ type Merger struct {
 	links   map[string]string // where the links of documents without a walk lead, and from where
 	read    map[string]bool   // the names of these documents
 
-	unchanged error // the first *Unchanged
+	ofWalk    bool  // the Readings are a walk's
+	ended     bool  // and have reached its end
 	kindKnown bool  // the newest document is unchanged, and its kind is known
 	err       error // the walk's last error
 }
 
-// Add adds a document or an error of a walk. It returns false once an error has ended the walk, and
-// ignores everything afterwards.
-func (m *Merger) Add(doc *Document, err error) bool {
+// Add adds a Reading, or the error of a walk. It returns false once an error has ended the walk,
+// and ignores everything afterwards.
+func (m *Merger) Add(r *Reading, err error) bool {
 	if m.err != nil {
 		return false
 	}
-	if err == nil && doc == nil {
-		err = errors.New("feedhistory: Merger.Add: both the document and the error are nil")
-	} else if doc != nil && slices.Contains(doc.Entries, nil) {
-		doc, err = nil, fmt.Errorf("feedhistory: Merger.Add: an entry of %s is nil", cmp.Or(doc.URL, "the document"))
+	if err == nil && r == nil {
+		err = errors.New("feedhistory: Merger.Add: both the Reading and the error are nil")
+	} else if r != nil && r.Document != nil && slices.Contains(r.Document.Entries, nil) {
+		r, err = nil, fmt.Errorf("feedhistory: Merger.Add: an entry of %s is nil", cmp.Or(r.Document.URL, "the document"))
 	}
-	if err == nil {
+	if err != nil {
+		m.interrupt(r, err)
+		m.err = err
+		return false
+	}
+	m.ofWalk, m.ended = m.ofWalk || r.ofWalk, m.ended || r.End
+	if r.Unchanged {
+		if m.h.Unchanged++; m.h.Unchanged == 1 && m.h.Head == nil {
+			m.h.Kind, m.kindKnown = r.Known.Kind, true
+		}
+	}
+	if r.Document != nil {
 		m.h.Documents++
-		if m.h.Head == nil && doc.place.walk == nil {
+		if m.h.Head == nil && !r.ofWalk {
 			m.links, m.read = map[string]string{}, map[string]bool{}
 		}
-		m.add(doc)
-	} else if gap, ok := errors.AsType[*Gap](err); ok {
+		m.add(r.Document, r)
+	}
+	for _, gap := range r.Gaps {
 		if slices.Contains(m.h.Gaps, gap) {
-			return true // its document has it as well
+			continue // its document has it as well
 		}
 		m.h.Gaps = append(m.h.Gaps, gap)
 		if gap.Document != nil {
-			m.add(gap.Document)
+			m.add(gap.Document, r)
 		}
-	} else if u, ok := errors.AsType[*Unchanged](err); ok {
-		if m.h.Head == nil && m.unchanged == nil {
-			m.h.Kind, m.kindKnown = u.Known.Kind, true
-		}
-		m.unchanged = cmp.Or(m.unchanged, err)
-	} else {
-		m.interrupt(doc, err)
-		m.err = err
 	}
-	return m.err == nil
+	return true
 }
 
-// History returns the history of the documents added so far, and the error Merge would
-// return. Until the walk is at its end, a Gap with ReasonInterrupted covers the rest,
+// History returns the history of the Readings added so far, and the error Merge would
+// return. Until a walk is at its End, a Gap with ReasonInterrupted covers the rest,
 // so the verdict is Partial.
 func (m *Merger) History() (*History, error) {
-	if m.err == nil && m.h.Head == nil && m.unchanged == nil {
+	if m.err == nil && m.h.Head == nil && m.h.Unchanged == 0 {
 		return nil, errors.New("no document to merge")
 	}
-	return m.history(), cmp.Or(m.err, m.unchanged)
+	return m.history(), m.err
 }
 
 // endOfTime is the time of a subscription document without a time: it is the newest.
@@ -161,26 +176,27 @@ var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 // rank returns the rank of the next document. A document without a time counts as updated
 // when its newer neighbour was, so there is one order of all documents, and the result
 // does not depend on which copies are compared first.
-func (m *Merger) rank(doc *Document) int32 {
+func (m *Merger) rank(doc *Document, reread bool) int32 {
 	r := feedtime.Rank{Time: doc.documentTime(), Seq: -int64(len(m.docs))}
 	switch {
 	case !r.Time.IsZero():
-	case len(m.docs) == 0 || doc.reread:
+	case len(m.docs) == 0 || reread:
 		r.Time = endOfTime
 	default:
 		r.Time = m.docs[len(m.docs)-1].Time
 	}
-	if doc.reread {
+	if reread {
 		r.Seq = -r.Seq
 	}
 	m.docs = append(m.docs, r)
 	return int32(len(m.docs) - 1)
 }
 
-func (m *Merger) add(doc *Document) {
+// add adds a document of a Reading.
+func (m *Merger) add(doc *Document, from *Reading) {
 	m.last = doc
 	m.h.Gaps = append(m.h.Gaps, doc.gaps...)
-	n := m.rank(doc)
+	n := m.rank(doc, from.reread)
 	first := m.h.Head == nil
 	if first {
 		head := doc.headOnly()
@@ -189,7 +205,7 @@ func (m *Merger) add(doc *Document) {
 			m.h.Kind = doc.Kind()
 		}
 		m.declare(doc)
-	} else if doc.reread {
+	} else if from.reread {
 		m.h.Head.Coverage = m.h.Head.Coverage.join(doc.Coverage)
 		m.declare(doc)
 	}
@@ -290,9 +306,10 @@ func (m *Merger) delete(t Tombstone, doc int32) {
 
 // interrupt adds a gap where the documents ended early: at the one not read completely,
 // or else at the one due next, if known.
-func (m *Merger) interrupt(doc *Document, err error) {
-	if doc != nil {
-		m.add(doc)
+func (m *Merger) interrupt(r *Reading, err error) {
+	if r != nil && r.Document != nil {
+		doc := r.Document
+		m.add(doc, r)
 		m.h.Gaps = append(m.h.Gaps, &Gap{URL: doc.URL, Reason: reasonOf(err), Err: err, Found: time.Now(), Document: doc})
 	} else if m.h.Head != nil {
 		m.h.Gaps = append(m.h.Gaps, m.rest(err))
@@ -309,12 +326,12 @@ func (m *Merger) rest(err error) *Gap {
 }
 
 func (m *Merger) history() *History {
-	if m.h.Head == nil && len(m.h.Gaps) == 0 {
+	if m.h.Head == nil && len(m.h.Gaps) == 0 && m.h.Unchanged == 0 {
 		return nil
 	}
 	h := m.h
 	h.Entries, h.Gaps = slices.Clone(m.entries), slices.Clone(m.h.Gaps)
-	if m.err == nil && m.last != nil && !m.last.place.isLast() {
+	if m.err == nil && m.last != nil && m.ofWalk && !m.ended {
 		h.Gaps = append(h.Gaps, m.rest(errUnread))
 	}
 	h.Gaps = append(h.Gaps, m.unread()...)

@@ -19,7 +19,7 @@ import (
 
 // merge merges documents, newest first, which cannot fail.
 func merge(t require.TestingT, docs ...*feedhistory.Document) *feedhistory.History {
-	h, err := feedhistory.Merge(feedtest.Values(docs...))
+	h, err := feedhistory.Merge(feedhistory.Readings(docs...))
 	require.NoError(t, err)
 	require.Equal(t, len(docs), h.Documents)
 	return h
@@ -241,7 +241,7 @@ func TestMerger(t *testing.T) { rapid.Check(t, checkMerger) }
 
 func checkMerger(t *rapid.T) {
 	type item struct {
-		doc *feedhistory.Document
+		*feedhistory.Reading
 		err error
 	}
 	ids := rapid.SampledFrom([]string{"1", "2", "3"})
@@ -256,22 +256,23 @@ func checkMerger(t *rapid.T) {
 		}
 		switch rapid.IntRange(0, 9).Draw(t, "outcome") {
 		case 0:
-			return item{nil, &feedhistory.Gap{URL: doc.URL, Reason: feedhistory.ReasonTruncated, Err: errors.New("cut"), Document: doc}}
+			gap := &feedhistory.Gap{URL: doc.URL, Reason: feedhistory.ReasonTruncated, Err: errors.New("cut"), Document: doc}
+			return item{&feedhistory.Reading{Gaps: []*feedhistory.Gap{gap}}, nil}
 		case 1:
-			return item{nil, &feedhistory.Unchanged{Known: feedhistory.Known{Kind: feedhistory.Archived}}}
+			return item{&feedhistory.Reading{Unchanged: true, Known: feedhistory.Known{Kind: feedhistory.Archived}}, nil}
 		case 2:
-			return item{doc, errors.New("the network is down")}
+			return item{&feedhistory.Reading{Document: doc}, errors.New("the network is down")}
 		}
-		return item{doc, nil}
+		return item{&feedhistory.Reading{Document: doc}, nil}
 	})
 	items := rapid.SliceOfN(draw, 0, 6).Draw(t, "items")
 
 	var merger feedhistory.Merger
 	var streaming feedhistory.Merger // of documents without entries
 	for n := range len(items) + 1 {
-		want, wantErr := feedhistory.Merge(func(yield func(*feedhistory.Document, error) bool) {
+		want, wantErr := feedhistory.Merge(func(yield func(*feedhistory.Reading, error) bool) {
 			for _, i := range items[:n] {
-				if !yield(i.doc, i.err) {
+				if !yield(i.Reading, i.err) {
 					return
 				}
 			}
@@ -288,9 +289,11 @@ func checkMerger(t *rapid.T) {
 			require.Equal(t, len(want.Gaps), len(light.Gaps))
 		}
 		if n < len(items) {
-			ended := slices.ContainsFunc(items[:n+1], func(i item) bool { return i.doc != nil && i.err != nil })
-			require.Equal(t, !ended, merger.Add(items[n].doc, items[n].err))
-			streaming.Add(stripped(items[n].doc), items[n].err)
+			ended := slices.ContainsFunc(items[:n+1], func(i item) bool { return i.err != nil })
+			require.Equal(t, !ended, merger.Add(items[n].Reading, items[n].err))
+			light := *items[n].Reading
+			light.Document = stripped(light.Document)
+			streaming.Add(&light, items[n].err)
 		}
 	}
 }
@@ -465,12 +468,16 @@ func TestMergeTombstoneRules(t *testing.T) {
 func TestMergeErrors(t *testing.T) {
 	boom := errors.New("boom")
 	gap := &feedhistory.Gap{Reason: feedhistory.ReasonTruncated, Err: boom, Document: &feedhistory.Document{Entries: []*feedhistory.Entry{{ID: "2"}}}}
-	of := func(items ...any) iter.Seq2[*feedhistory.Document, error] {
-		return func(yield func(*feedhistory.Document, error) bool) {
+	of := func(items ...any) iter.Seq2[*feedhistory.Reading, error] {
+		return func(yield func(*feedhistory.Reading, error) bool) {
 			for _, item := range items {
-				doc, _ := item.(*feedhistory.Document)
+				r := &feedhistory.Reading{}
+				r.Document, _ = item.(*feedhistory.Document)
+				if gap, ok := item.(*feedhistory.Gap); ok {
+					r.Gaps, item = []*feedhistory.Gap{gap}, nil
+				}
 				err, _ := item.(error)
-				if !yield(doc, err) {
+				if !yield(r, err) {
 					return
 				}
 			}
@@ -575,17 +582,18 @@ func TestMergeOfAWalkThatWasLeft(t *testing.T) {
 	}
 }
 
-// A plain feed has one document, and a chain ends where nothing older is linked to: a reader that
-// leaves there has left nothing.
+// A walk says that it is at its end: a reader that leaves there has left nothing.
 func TestMergeOfAWalkThatWasLeftAtItsEnd(t *testing.T) {
 	const plain = "-- /feed.atom --\n<feed xmlns=\"http://www.w3.org/2005/Atom\"><entry><id>urn:1</id></entry></feed>\n"
-	h, _ := leave(t, plain, 1)
+	h, _ := leave(t, plain, 2)
 	require.Equal(t, feedhistory.Window, h.Verdict())
+	h, _ = leave(t, plain, 1)
+	require.True(t, isUnread(h))
 	const archived = "-- /feed.atom --\n<feed xmlns=\"http://www.w3.org/2005/Atom\"><link rel=\"prev-archive\" href=\"/1.atom\"/></feed>\n" +
 		"-- /1.atom --\n<feed xmlns=\"http://www.w3.org/2005/Atom\"><link rel=\"next-archive\" href=\"/feed.atom\"/></feed>\n"
-	h, _ = leave(t, archived, 2)
+	h, _ = leave(t, archived, 3)
 	require.Equal(t, feedhistory.Whole, h.Verdict())
-	h, _ = leave(t, archived, 1)
+	h, _ = leave(t, archived, 2)
 	require.True(t, isUnread(h))
 }
 
@@ -595,8 +603,8 @@ func leave(t *testing.T, site string, n int) (h *feedhistory.History, items int)
 	v.client.PerHost = 1
 	defer v.client.CloseIdle()
 	var m feedhistory.Merger
-	for doc, err := range v.client.Walk(t.Context(), v.url, &v.past) {
-		m.Add(doc, err)
+	for r, err := range walkFrom(t.Context(), &v.client, v.url, &v.past) {
+		m.Add(r, err)
 		if items++; items == n {
 			break
 		}
@@ -661,7 +669,7 @@ func TestMergeWithoutAWalk(t *testing.T) {
 				if streaming {
 					doc = stripped(doc)
 				}
-				m.Add(doc, nil)
+				m.Add(&feedhistory.Reading{Document: doc}, nil)
 			}
 			h, err := m.History()
 			require.NoError(t, err, name)

@@ -83,9 +83,16 @@ func ExampleClient_Walk() {
 	defer stop()
 	client.Pace = 10 * time.Millisecond
 	client.Budget = feedhistory.Budget{Documents: 100}
-	for doc, err := range client.Walk(context.Background(), home+site.Archived, nil) {
+	for r, err := range client.Walk(context.Background(), home+site.Archived) {
 		if err != nil {
-			log.Fatal(err) // the first document's error, or a *feedhistory.Gap
+			log.Fatal(err) // the first document's, or the context's
+		}
+		for _, gap := range r.Gaps {
+			fmt.Println("missing:", gap)
+		}
+		doc := r.Document
+		if doc == nil {
+			continue // it could not be read, or the walk is at its end
 		}
 		fmt.Println(strings.TrimPrefix(doc.URL, home), len(doc.Entries))
 		if doc.Archive {
@@ -103,12 +110,12 @@ func ExampleMerger() {
 	defer stop()
 	var merger feedhistory.Merger
 	entries := 0
-	for doc, err := range client.Walk(context.Background(), home+site.Archived, nil) {
-		if doc != nil {
-			entries += len(doc.Entries) // store them
-			doc.Entries = nil
+	for r, err := range client.Walk(context.Background(), home+site.Archived) {
+		if r != nil && r.Document != nil {
+			entries += len(r.Document.Entries) // store them
+			r.Document.Entries = nil
 		}
-		if !merger.Add(doc, err) {
+		if !merger.Add(r, err) {
 			break
 		}
 	}

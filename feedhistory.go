@@ -21,17 +21,17 @@
 //
 // # Parts
 //
-// [Client.Walk] yields the documents one by one, newest first, so memory does not
+// [Client.Walk] yields a [Reading] for each document, newest first, so memory does not
 // grow with the history; break to stop. You may give it any document of the feed:
 // archives and pages say where the feed begins. It requests the next document as
 // soon as it has read the head section of the last one, so a chain of n documents
 // takes about n times the time to a first byte, or a third of that if the names of the
 // documents can be told.
 //
-// [Merge] merges documents into a [History] by the specification's rules for
+// [Merge] merges the Readings into a [History] by the specification's rules for
 // duplicates: the newest copy of an entry wins, in whatever order the copies
-// arrive. A [Merger] takes the documents one by one, and can give the verdict
-// without keeping any entries.
+// arrive. A [Merger] takes them one by one, and can give the verdict
+// without keeping any entries. [Readings] are those of documents read otherwise.
 //
 // [Parse] reads one document: Atom 1.0 and 0.3, RSS 2.0, 0.9x and 1.0, and JSON Feed,
 // in any charset. Feeds are often broken, so Parse repairs unclosed or mismatched tags; a
@@ -41,8 +41,8 @@
 // [Entry.XML] the entry as it was published; other methods of Entry and fields of [Document]
 // have all that the formats define. Package togofeed has the form of gofeed.
 //
-// [Client.Poll] polls one document conditionally, and [Schedule.Next] says when to poll
-// next. The Walk of package mirror polls a whole history: a program stores the Ledger of
+// [Client.Poll] polls one document conditionally: give it the Known of the last Reading.
+// [Schedule.Next] says when to poll next. The Walk of package mirror polls a whole history: a program stores the Ledger of
 // one walk, and passes it to the next.
 //
 // Package compose makes entries and documents, and writes them; package publish does the
@@ -81,7 +81,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -181,16 +180,13 @@ type Document struct {
 	LastModified time.Time  // the HTTP response's Last-Modified; zero if none was given
 	Entries      []*Entry
 	Deleted      []Tombstone
-	Notes        []Note      // the leniencies used in reading it; the first hundred
-	Schedule     Schedule    // how often the feed asks to be polled
-	Response     Response    // the HTTP response with the document
-	Header       http.Header `json:"-"` // the response's fields, as received, with secrets such as cookies; nil if the document was not fetched
-	Coverage     *Coverage   // how much the document has of a feed it republishes; nil if it does not say
+	Notes        []Note    // the leniencies used in reading it; the first hundred
+	Schedule     Schedule  // how often the feed asks to be polled
+	Response     Response  // the HTTP response with the document
+	Coverage     *Coverage // how much the document has of a feed it republishes; nil if it does not say
 
 	lost    []string       // the relations of unusable history links
-	place   place          // the walk's findings about it
 	text    string         // decoded to UTF-8
-	reread  bool           // it is a second, newer copy of the subscription document
 	extra   []string       // the other elements of the head section, as published
 	known   []string       // the elements not to be written again, because the fields above say the same
 	scope   *xmlscan.Scope // the scope of both kinds of elements

@@ -125,7 +125,7 @@ func TestWrap(t *testing.T) {
 	})}
 	doc, err := own.Get(t.Context(), "http://127.0.0.1:1/")
 	require.NoError(t, err)
-	require.Equal(t, "max-age=60", doc.Header.Get("Cache-Control"))
+	require.Equal(t, "max-age=60", doc.Response.Header.Get("Cache-Control"))
 	require.WithinDuration(t, doc.Response.Received.Add(time.Minute), doc.Response.Fresh, 0)
 }
 

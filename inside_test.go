@@ -13,9 +13,9 @@ import (
 // If the chain has moved, the second reading of a subscription document may declare
 // something else: the worse verdict counts.
 func TestCoverageOfASecondReading(t *testing.T) {
-	first, second := &Document{URL: "http://example.net/feed", Archive: true, place: place{walk: new(progress)}}, &Document{URL: "http://example.net/feed", reread: true}
+	first, second := &Document{URL: "http://example.net/feed", Archive: true}, &Document{URL: "http://example.net/feed"}
 	second.Coverage = &Coverage{Verdict: Partial, Gaps: []*Gap{{URL: "http://example.org/1", Err: declaredGap("status")}}}
-	h, err := Merge(feedtest.Values(first, second))
+	h, err := Merge(feedtest.Values(&Reading{Document: first, ofWalk: true}, &Reading{Document: second, reread: true}, &Reading{End: true}))
 	require.NoError(t, err)
 	require.Equal(t, Partial, h.Verdict())
 	require.Len(t, h.Gaps, 1)

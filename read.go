@@ -642,7 +642,7 @@ func (r *documentReader) flag() {
 // deletions, notes and response, and without the links and marks of its part in a history.
 func (d *Document) Head() *Document {
 	head := d.headOnly()
-	head.Complete, head.Archive, head.Notes, head.Response, head.Header, head.lost = false, false, nil, Response{}, nil, nil
+	head.Complete, head.Archive, head.Notes, head.Response, head.lost = false, false, nil, Response{}, nil
 	head.Links = slices.DeleteFunc(slices.Clone(d.Links), func(l Link) bool { return isHistory(l.Rel) })
 	return &head
 }

@@ -461,7 +461,7 @@ func TestDoctypeOfHTML(t *testing.T) {
 func TestFetchGivesWhatCouldBeRead(t *testing.T) {
 	doc, err := feedhistory.Parse(strings.NewReader(`<rss><channel><item><guid>1</guid></item><item>`), "http://example.org/")
 	require.Error(t, err)
-	h, merged := feedhistory.Merge(func(yield func(*feedhistory.Document, error) bool) { yield(doc, err) })
+	h, merged := feedhistory.Merge(func(yield func(*feedhistory.Reading, error) bool) { yield(&feedhistory.Reading{Document: doc}, err) })
 	require.Equal(t, err, merged)
 	require.Equal(t, feedhistory.Partial, h.Verdict())
 	require.Zero(t, h.Documents)
@@ -476,7 +476,7 @@ func TestDeclaredWords(t *testing.T) {
 	doc, err := feedhistory.Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><m:mirror xmlns:m="`+feedxml.Coverage+
 		`" verdict="partial"><m:gap reason="burnt"/><m:gap reason="lost"/><m:gap reason="lost"/></m:mirror></feed>`), "http://example.net/feed")
 	require.NoError(t, err)
-	h, err := feedhistory.Merge(feedtest.Values(doc))
+	h, err := feedhistory.Merge(feedhistory.Readings(doc))
 	require.NoError(t, err)
 	require.Len(t, h.Gaps, 2)
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/chain"
@@ -30,31 +29,49 @@ import (
 // fails after a guess is made again alone, when a link leads there, and Walk guesses no
 // more: what a guess provokes, a Retry-After too, does not count.
 //
-// If the first document fails, Walk yields the error with the readable part of the
-// document, and ends, as it does when the context ends. For a missing later document,
-// Walk yields a nil document and a *Gap, and continues if it can follow the chain
-// beyond. If an archive does not exist, Walk first requests the subscription document
-// again, at most once, because the publisher may have rebuilt the chain. After a damaged
-// document comes a *Gap whose URL and From are both the document's.
+// The error ends the walk: the first document's, with the readable part of it in the Reading,
+// or the context's. A document missing later is a Gap in a Reading without a Document, and
+// the walk continues if it can follow the chain beyond. If an archive does not exist, Walk
+// first requests the subscription document again, at most once, because the publisher may
+// have rebuilt the chain. The gaps of a damaged document are in its Reading. The last
+// Reading of a walk that ends by itself says that it is the End.
 //
-// Walk remembers nothing between calls. Give nil as the past: only package mirror gives its
-// memory there. The Walk of that package reads only new documents, and those earlier walks
-// have missed.
-func (c *Client) Walk(ctx context.Context, url string, past *chain.Memory[Known, *Document]) iter.Seq2[*Document, error] {
-	return func(yield func(*Document, error) bool) {
+// Walk remembers nothing between calls. The Walk of package mirror reads only new documents,
+// and those earlier walks have missed.
+func (c *Client) Walk(ctx context.Context, url string) iter.Seq2[*Reading, error] {
+	return c.walk(ctx, url, nil)
+}
+
+// walk is Walk for a caller who remembers earlier walks.
+func (c *Client) walk(ctx context.Context, url string, past *chain.Memory[Known, *Document]) iter.Seq2[*Reading, error] {
+	return func(yield func(*Reading, error) bool) {
 		if c == nil {
 			yield(nil, errNoClient)
 			return
 		}
 		w := &walk{
 			c: c, ctx: ctx, yield: yield, budget: c.Budget.withDefaults(),
-			loops: chain.NewLoopDetector(), progress: new(progress), past: cmp.Or(past, new(chain.Memory[Known, *Document])),
+			loops: chain.NewLoopDetector(), past: cmp.Or(past, new(chain.Memory[Known, *Document])),
 		}
-		w.pending = len(w.past.Pending) + len(w.past.PendingPages)
 		w.ahead = chain.NewPrefetcher(ctx, c.PerHost, w.source())
 		defer w.ahead.Stop()
 		w.run(iri.WithoutFragment(url))
 	}
+}
+
+// A Reading is a step of a walk: a document, the reason why there is none, or the end of the
+// walk.
+type Reading struct {
+	URL       string    // the URL of the document, as requested, or of a gap
+	Document  *Document // a document read to its end; nil if it has not changed or could not be read
+	Unchanged bool      // the document is as it was when Known was kept: the server answered 304, or sent the same bytes again
+	Known     Known     // what to remember of the document for the next request, without validators for the readable part of one
+	Response  Response  // the response with this answer; zero if none was received, or it is a gap
+	Gaps      []*Gap    // what is missing of the document, or in its place
+	End       bool      // the walk has ended by itself: there is nothing else in this Reading, and none follows
+
+	ofWalk bool // a walk has yielded it
+	reread bool // the document is a second, newer copy of the subscription document
 }
 
 // A walk is one range over Walk. It makes all decisions in the ranging goroutine;
@@ -63,7 +80,7 @@ type walk struct {
 	c     *Client
 	ctx   context.Context
 	past  *chain.Memory[Known, *Document]
-	yield func(*Document, error) bool
+	yield func(*Reading, error) bool
 	ahead *chain.Prefetcher[*fetchResult, *Document]
 	loops *chain.LoopDetector
 	ended bool // the caller has left, or an error has ended the walk
@@ -86,19 +103,17 @@ type walk struct {
 	partly   bool           // a chain ended at a document the caller knows, so this walk cannot tell new entries
 	reread   bool           // the subscription document has been read a second time
 	missing  *Gap           // the reason why it was
-	pending  int            // the number of documents at which earlier walks were cut short and this one is still to continue
-	progress *progress
 }
 
 func (w *walk) run(url string) {
 	w.begin("")
 	l := w.load(url)
-	if l.err != nil && l.unchanged() == nil {
-		w.end(l.doc, l.err)
+	if l.err != nil {
+		w.end(l, l.err)
 		return
 	}
 	w.origins = []string{l.url, l.finalURL()}
-	if l.unchanged() == nil {
+	if !l.unchanged {
 		l = w.beginning(l)
 	}
 	if w.start, w.kind = l.url, l.kind(); l.doc != nil {
@@ -110,7 +125,7 @@ func (w *walk) run(url string) {
 			}
 		}
 	} else {
-		w.id = l.unchanged().Known.ID
+		w.id = l.known.ID
 	}
 	w.feed = w.kind
 	w.follow(l)
@@ -122,15 +137,12 @@ func (w *walk) run(url string) {
 	w.resume(Archived, w.past.Pending)
 	w.resume(Paged, w.past.PendingPages)
 	w.explore()
-	if !w.ended {
-		w.progress.more.Store(false)
-	}
+	w.hand(&Reading{End: true})
 }
 
 // resume continues where earlier walks were cut short.
 func (w *walk) resume(kind Kind, pending []string) {
 	for _, url := range pending {
-		w.pending--
 		url = iri.WithoutFragment(url)
 		if w.ended || w.loops.HasSeen(url) || kind == Archived && w.processed(url) || w.past.Wanted != nil && !w.past.Wanted(url) {
 			continue
@@ -166,7 +178,6 @@ func (w *walk) follow(l *fetchResult) {
 		case w.ended || len(older) == 0 && !lost:
 			return
 		case len(older) == 0:
-			w.progress.more.Store(w.hasOthers())
 			w.gap(&Gap{URL: l.finalURL(), From: l.finalURL(), Reason: ReasonMalformed,
 				Err: fmt.Errorf("its link to an older document, %s, cannot be used", w.kind.Older())})
 			return
@@ -178,40 +189,34 @@ func (w *walk) follow(l *fetchResult) {
 	}
 }
 
-// hasOthers reports whether there are documents beyond the current chain.
-func (w *walk) hasOthers() bool {
-	return len(w.held) > 0 || w.pending > 0 ||
-		slices.ContainsFunc(w.leads, func(l lead) bool { return !w.loops.HasSeen(l.Href) && !w.processed(l.Href) })
-}
-
+// yieldDocument yields a document, with the gaps within it.
 func (w *walk) yieldDocument(l *fetchResult) {
-	older, lost := l.older(w.kind)
-	w.progress.more.Store(len(older) > 0 || lost || w.hasOthers())
-	if u := l.unchanged(); u != nil {
-		w.loops.See(u.Known.URL)
-		if w.ended = !w.yield(nil, l.err); u.Known.Damaged {
-			w.gap(&Gap{URL: u.Known.URL, From: u.Known.URL, Reason: ReasonMalformed, Err: errors.New("it has not changed, and is still damaged")})
+	r := &Reading{URL: l.url, Document: l.doc, Unchanged: l.unchanged, Response: l.response, Known: l.known, reread: l.reread}
+	if l.unchanged {
+		w.loops.See(l.known.URL)
+		if l.known.Damaged {
+			r.Gaps = w.found(&Gap{URL: l.known.URL, From: l.known.URL, Reason: ReasonMalformed, Err: errors.New("it has not changed, and is still damaged")})
 		}
+		w.hand(r)
 		return
 	}
 	w.count(l, w.loops.Record(l.read()))
-	l.doc.place.feed, l.doc.place.walk = w.kind, w.progress
 	if l.err != nil {
 		w.fail(l, l.from)
 		return
 	}
-	missing := l.doc.Missing(w.kind)
-	if len(missing) > len(l.doc.gaps) || l.doc.lostBeyond(w.kind) != "" { // the others come after the document
-		w.progress.more.Store(true)
-	}
-	if w.ended = !w.yield(l.doc, nil); w.ended {
-		return
-	}
-	for _, g := range missing {
-		w.gap(g)
-	}
+	r.Known, r.Gaps = l.remember(w.kind), w.found(l.doc.Missing(w.kind)...)
 	if rel := l.doc.lostBeyond(w.kind); rel != "" {
-		w.gap(&Gap{URL: l.doc.URL, From: l.doc.URL, Reason: ReasonMalformed, Err: fmt.Errorf("its link %s cannot be used", rel)})
+		r.Gaps = append(r.Gaps, w.found(&Gap{URL: l.doc.URL, From: l.doc.URL, Reason: ReasonMalformed, Err: fmt.Errorf("its link %s cannot be used", rel)})...)
+	}
+	w.hand(r)
+}
+
+// hand yields a Reading.
+func (w *walk) hand(r *Reading) {
+	if !w.ended {
+		r.ofWalk = true
+		w.ended = !w.yield(r, nil)
 	}
 }
 
@@ -246,7 +251,6 @@ func (w *walk) next(from string, formats func(a, b string) bool, urls ...string)
 		w.missing = gap
 		return moved
 	}
-	w.progress.more.Store(w.hasOthers())
 	w.gap(gap)
 	return nil
 }
@@ -292,7 +296,7 @@ func (w *walk) try(url, from string) (*fetchResult, *Gap) {
 	if gap := cmp.Or(w.strayed(l, from), w.isForeign(l, from)); gap != nil && held == nil {
 		return nil, gap
 	}
-	if l.err == nil || l.unchanged() != nil {
+	if l.err == nil {
 		return l, nil
 	}
 	if older, _ := l.older(w.kind); len(older) > 0 {
@@ -332,7 +336,13 @@ func (w *walk) fail(l *fetchResult, from string) {
 		w.end(nil, l.err)
 		return
 	}
-	w.gap(w.gapOf(l, from))
+	gap := w.gapOf(l, from)
+	r := &Reading{URL: gap.URL, Gaps: w.found(gap)}
+	if l.doc != nil {
+		r.Known = l.doc.memory(w.kind)
+		r.Known.ETag, r.Known.LastModified, r.Known.Digest = "", "", ""
+	}
+	w.hand(r)
 }
 
 func (w *walk) gapOf(l *fetchResult, from string) *Gap {
@@ -348,26 +358,38 @@ func (w *walk) goesOn() bool {
 	return !w.ended
 }
 
+// gap yields a gap.
 func (w *walk) gap(g *Gap) {
-	if w.ended {
-		return
+	if !w.ended {
+		w.hand(&Reading{URL: g.URL, Gaps: w.found(g)})
 	}
-	w.gaps++
-	g.Found = time.Now()
-	w.log("gap", "url", iri.Shown(g.URL), "from", iri.Shown(g.From), "reason", g.Reason.word(), "error", g.Err)
-	w.ended = !w.yield(nil, g)
 }
 
-// end yields the last error of the walk: the context's error, if the context has ended.
-func (w *walk) end(doc *Document, err error) {
+// found notes gaps about to be yielded.
+func (w *walk) found(gaps ...*Gap) []*Gap {
+	for _, g := range gaps {
+		w.gaps++
+		g.Found = time.Now()
+		w.log("gap", "url", iri.Shown(g.URL), "from", iri.Shown(g.From), "reason", g.Reason.word(), "error", g.Err)
+	}
+	return gaps
+}
+
+// end yields the last error of the walk, with the readable part of the document: the
+// context's error, if the context has ended.
+func (w *walk) end(l *fetchResult, err error) {
 	if w.ended {
 		return
 	}
 	w.ended = true
-	if w.ctx.Err() != nil {
-		doc, err = nil, w.ctx.Err()
+	var r *Reading
+	if l != nil && l.doc != nil {
+		r = &Reading{URL: l.url, Document: l.doc, Response: l.response, ofWalk: true}
 	}
-	w.yield(doc, err)
+	if w.ctx.Err() != nil {
+		r, err = nil, w.ctx.Err()
+	}
+	w.yield(r, err)
 }
 
 // entryIDs yields the IDs of a document's entries.
@@ -425,7 +447,7 @@ func (w *walk) noteLeads(l *fetchResult) {
 			continue // the documents on the way there may not have been read
 		}
 		w.leads = append(w.leads, at)
-		l.doc.place.again = true
+		l.again = true
 	}
 }
 
@@ -462,10 +484,10 @@ func (w *walk) examine(at lead) {
 		return
 	}
 	switch {
-	case l.unchanged() != nil:
+	case l.unchanged:
 		w.yieldDocument(l)
 		w.contradiction(at)
-		if older := l.unchanged().Known.Older; older != "" {
+		if older := l.known.Older; older != "" {
 			w.leads = append(w.leads, lead{Link{Rel: w.kind.Older(), Href: iri.WithoutFragment(older)}, at.from, at.root, at.mark})
 		}
 		return
@@ -497,9 +519,7 @@ func (w *walk) examine(at lead) {
 		return
 	}
 	w.idle = 0
-	w.pending++ // the gap
 	w.yieldDocument(l)
-	w.pending--
 	w.contradiction(at)
 }
 
@@ -596,10 +616,10 @@ func (w *walk) source() chain.Source[*fetchResult, *Document] {
 		Expected: func(url string) string { return iri.WithoutFragment(w.known(url).Older) },
 		May:      w.mayGuess,
 		Confirms: func(url string, l *fetchResult) bool {
-			return l != nil && (l.err == nil || l.unchanged() != nil) && (l.doc == nil || l.doc.URL == url)
+			return l != nil && l.err == nil && (l.doc == nil || l.doc.URL == url)
 		},
 		Fails: func(l *fetchResult, guess bool) bool {
-			return l != nil && l.err != nil && l.unchanged() == nil && (guess || !errors.Is(l.err, fs.ErrNotExist))
+			return l != nil && l.err != nil && (guess || !errors.Is(l.err, fs.ErrNotExist))
 		},
 	}
 }
@@ -643,17 +663,31 @@ func (w *walk) mayGuess(url string) bool {
 
 // A fetchResult is the outcome of one request.
 type fetchResult struct {
-	url  string    // the requested URL
-	from string    // the document linking to it
-	doc  *Document // nil if nothing could be read; may be a part if there is an error
-	err  error
-	text string // the document's bytes
+	url       string    // the requested URL
+	from      string    // the document linking to it
+	doc       *Document // nil if nothing could be read, or it is unchanged; may be a part if there is an error
+	unchanged bool      // the document is as it is Known
+	known     Known     // the memory of an unchanged document, with its new validators
+	response  Response
+	err       error
+	text      string // the document's bytes
+
+	// The walk's findings.
+	begins string // the target of its link to the feed's beginning, unless it leads elsewhere
+	again  bool   // the next walk from here must look for the beginning again
+	reread bool   // it is a second copy of the subscription document
 }
 
-// unchanged returns the error if it is an *Unchanged; otherwise nil.
-func (l *fetchResult) unchanged() *Unchanged {
-	u, _ := errors.AsType[*Unchanged](l.err)
-	return u
+// remember returns the memory of a document for the next walk. If the feed begins elsewhere, or
+// may do so, or if the document's marks contradict each other, it has no validators, so the
+// next walk looks again.
+func (l *fetchResult) remember(feed Kind) Known {
+	k := l.doc.memory(feed)
+	k.Begins = l.begins
+	if l.again {
+		k.ETag, k.LastModified, k.Digest = "", "", ""
+	}
+	return k
 }
 
 // older returns the URLs of the next document back in time, in a feed of the given
@@ -661,13 +695,13 @@ func (l *fetchResult) unchanged() *Unchanged {
 // used.
 func (l *fetchResult) older(feed Kind) (urls []string, lost bool) {
 	rel := feed.Older()
-	if u := l.unchanged(); u != nil && rel != "" {
-		for _, url := range []string{u.Known.Older, u.Known.Instead} {
+	if l.unchanged && rel != "" {
+		for _, url := range []string{l.known.Older, l.known.Instead} {
 			if url != "" {
 				urls = append(urls, iri.WithoutFragment(url))
 			}
 		}
-		return urls, u.Known.Lost
+		return urls, l.known.Lost
 	}
 	if l.doc == nil {
 		return nil, false
@@ -678,24 +712,24 @@ func (l *fetchResult) older(feed Kind) (urls []string, lost bool) {
 // areFormats reports whether two links of the document to an older one differ in their
 // declared types, so both may lead to the same document.
 func (l *fetchResult) areFormats(a, b string) bool {
-	if u := l.unchanged(); u != nil {
-		return u.Known.Formats
+	if l.unchanged {
+		return l.known.Formats
 	}
 	return l.doc != nil && l.doc.Links.areFormats(a, b)
 }
 
 // kind returns the kind of feed the document declares.
 func (l *fetchResult) kind() Kind {
-	if u := l.unchanged(); u != nil {
-		return u.Known.Kind
+	if l.unchanged {
+		return l.known.Kind
 	}
 	return l.doc.Kind()
 }
 
 // finalURL returns the URL where the document was found, after redirects.
 func (l *fetchResult) finalURL() string {
-	if u := l.unchanged(); u != nil && u.Known.URL != "" {
-		return u.Known.URL
+	if l.unchanged && l.known.URL != "" {
+		return l.known.URL
 	}
 	if l.doc == nil {
 		return l.url
@@ -719,20 +753,3 @@ func (w *walk) takeHeld(isIt func(*fetchResult) bool) *fetchResult {
 	w.held = slices.Delete(w.held, i, i+1)
 	return held
 }
-
-// A place has a walk's findings about a document it yields.
-type place struct {
-	feed   Kind      // the kind of the document's chain; "" if it is in none
-	begins string    // the target of its link to the beginning, unless it leads elsewhere
-	again  bool      // the next walk from here must look for the beginning again
-	walk   *progress // of the walk; nil if none has yielded it
-}
-
-// A progress is shared by a walk and the documents it yields, so a Merger of them knows
-// whether it has all.
-type progress struct {
-	more atomic.Bool // the walk may yield more
-}
-
-// isLast reports whether the walk, if there is one, yields nothing after the document.
-func (p place) isLast() bool { return p.walk == nil || !p.walk.more.Load() }

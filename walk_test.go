@@ -16,6 +16,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/chain"
+	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/stretchr/testify/require"
@@ -110,7 +111,7 @@ type visit struct {
 	site   *feedtest.Site
 	client feedhistory.Client
 	url    string
-	past   chain.Memory[feedhistory.Known, *feedhistory.Document]
+	past   memory
 
 	history *feedhistory.History
 	err     error
@@ -166,19 +167,63 @@ func newVisit(t *testing.T, site *feedtest.Site, options string) *visit {
 }
 
 func (v *visit) walk(ctx context.Context) {
-	v.history, v.err = feedhistory.Merge(tee(v.client.Walk(ctx, v.url, &v.past), &v.docs))
+	v.history, v.err = feedhistory.Merge(tee(walkFrom(ctx, &v.client, v.url, &v.past), &v.docs))
 }
 
 // tee collects the documents of a walk, including damaged ones.
-func tee(walk iter.Seq2[*feedhistory.Document, error], docs *[]*feedhistory.Document) iter.Seq2[*feedhistory.Document, error] {
-	return feedtest.Watch(walk, func(doc *feedhistory.Document, err error) {
-		if doc != nil {
-			*docs = append(*docs, doc)
-		} else if gap, ok := errors.AsType[*feedhistory.Gap](err); ok && gap.Document != nil {
-			*docs = append(*docs, gap.Document)
+func tee(walk iter.Seq2[*feedhistory.Reading, error], docs *[]*feedhistory.Document) iter.Seq2[*feedhistory.Reading, error] {
+	return feedtest.Watch(walk, func(r *feedhistory.Reading, err error) {
+		if r != nil && r.Document != nil {
+			*docs = append(*docs, r.Document)
+		}
+		if r == nil {
+			return
+		}
+		for _, gap := range r.Gaps {
+			if gap.Document != nil {
+				*docs = append(*docs, gap.Document)
+			}
 		}
 	})
 }
+
+// A memory is a walk's memory of earlier ones.
+type memory = chain.Memory[feedhistory.Known, *feedhistory.Document]
+
+// walkFrom returns a walk that remembers earlier ones.
+func walkFrom(ctx context.Context, c *feedhistory.Client, url string, past *memory) iter.Seq2[*feedhistory.Reading, error] {
+	return door.Root.Walk(ctx, c, url, past).(iter.Seq2[*feedhistory.Reading, error])
+}
+
+// items yields what a walk says, one at a time: its documents, and as errors its gaps and the
+// documents that have not changed.
+func items(walk iter.Seq2[*feedhistory.Reading, error]) iter.Seq2[*feedhistory.Document, error] {
+	return func(yield func(*feedhistory.Document, error) bool) {
+		for r, err := range walk {
+			if err != nil {
+				var doc *feedhistory.Document
+				if r != nil {
+					doc = r.Document
+				}
+				yield(doc, err)
+				return
+			}
+			if r.Unchanged && !yield(nil, &same{r}) || r.Document != nil && !yield(r.Document, nil) {
+				return
+			}
+			for _, gap := range r.Gaps {
+				if !yield(nil, gap) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// A same is a document that has not changed, as an error.
+type same struct{ *feedhistory.Reading }
+
+func (s *same) Error() string { return "unchanged: " + s.URL }
 
 // report describes the result of the walk.
 func (v *visit) report() string {
@@ -443,15 +488,15 @@ func TestWalkAnyWeb(t *testing.T) {
 		for _, perHost := range []int{0, 1} {
 			c := feedhistory.Client{AllowPrivate: true, Transport: w, PerHost: perHost, Tries: 1}
 			stored := map[string]bool{}
-			past := &chain.Memory[feedhistory.Known, *feedhistory.Document]{}
+			past := &memory{}
 			if perHost == 1 {
 				past.Processed = func(url string) bool { return stored[url] }
 			}
 			var docs []*feedhistory.Document
-			walk := tee(c.Walk(context.Background(), fmt.Sprintf("http://web.example/%d", w.given), past), &docs)
-			h, err := feedhistory.Merge(feedtest.Watch(walk, func(doc *feedhistory.Document, _ error) {
-				if doc != nil {
-					stored[doc.URL] = true
+			walk := tee(walkFrom(context.Background(), &c, fmt.Sprintf("http://web.example/%d", w.given), past), &docs)
+			h, err := feedhistory.Merge(feedtest.Watch(walk, func(r *feedhistory.Reading, _ error) {
+				if r != nil && r.Document != nil {
+					stored[r.Document.URL] = true
 				}
 			}))
 			require.NoError(t, err)
@@ -490,15 +535,14 @@ func TestWalkKnown(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			site := feedtest.Serve(t, string(text))
 			first := newVisit(t, site, options)
-			first.walk(t.Context())
-			if first.err != nil {
-				t.Skip("there is no document")
-			}
 			known, gaps := map[string]feedhistory.Known{}, map[string]feedhistory.Reason{}
-			for _, d := range first.docs {
-				if k := d.Known(); k.Digest != "" { // else it is to be looked at again
-					known[d.Response.Requested] = k
+			walk := feedtest.Watch(first.client.Walk(t.Context(), first.url), func(r *feedhistory.Reading, err error) {
+				if err == nil && r.Known.Digest != "" { // else it is to be looked at again
+					known[r.URL] = r.Known
 				}
+			})
+			if first.history, first.err = feedhistory.Merge(tee(walk, &first.docs)); first.err != nil {
+				t.Skip("there is no document")
 			}
 			declared := first.history.Head.Declared() // by documents that have not changed
 			for _, d := range first.docs {
@@ -515,11 +559,11 @@ func TestWalkKnown(t *testing.T) {
 
 			second := newVisit(t, site, options)
 			unchanged, again := map[string]feedhistory.Known{}, map[string]feedhistory.Reason{}
-			for _, err := range second.client.Walk(t.Context(), second.url, &chain.Memory[feedhistory.Known, *feedhistory.Document]{
+			for _, err := range items(walkFrom(t.Context(), &second.client, second.url, &memory{
 				Known: func(url string) feedhistory.Known { return known[url] },
 				Shown: func() (*feedhistory.Document, []string) { return first.history.Head, ids(first.history.Entries) },
-			}) {
-				if u, ok := errors.AsType[*feedhistory.Unchanged](err); ok {
+			})) {
+				if u, ok := errors.AsType[*same](err); ok {
 					unchanged[u.Response.Requested] = u.Known
 				} else if g, ok := errors.AsType[*feedhistory.Gap](err); ok {
 					again[g.URL] = g.Reason
@@ -547,14 +591,14 @@ func archivedSites() *feedtest.MemorySites {
 }
 
 // walked returns what a walk yields, a word for each yield.
-func walked(t *testing.T, c *feedhistory.Client, past *chain.Memory[feedhistory.Known, *feedhistory.Document]) (yields []string) {
+func walked(t *testing.T, c *feedhistory.Client, past *memory) (yields []string) {
 	t.Helper()
-	for doc, err := range c.Walk(t.Context(), feedURL, past) {
+	for doc, err := range items(walkFrom(t.Context(), c, feedURL, past)) {
 		_, rest, _ := strings.Cut(yielded(doc, err), " ")
 		switch {
 		case err == nil:
 			yields = append(yields, doc.URL)
-		case is[*feedhistory.Unchanged](err):
+		case is[*same](err):
 			url, _, _ := strings.Cut(rest, " ")
 			yields = append(yields, "unchanged "+url)
 		case is[*feedhistory.Gap](err):
@@ -571,10 +615,13 @@ func walked(t *testing.T, c *feedhistory.Client, past *chain.Memory[feedhistory.
 func learn(t *testing.T, s *feedtest.MemorySites) map[string]feedhistory.Known {
 	t.Helper()
 	known := map[string]feedhistory.Known{}
-	for doc, err := range clientOf(s).Walk(t.Context(), feedURL, nil) {
+	for r, err := range clientOf(s).Walk(t.Context(), feedURL) {
 		require.NoError(t, err)
-		known[doc.URL] = doc.Known()
-		s.Replies[doc.URL] = feedtest.Reply{Status: 304}
+		require.Empty(t, r.Gaps)
+		if !r.End {
+			known[r.URL] = r.Known
+			s.Replies[r.URL] = feedtest.Reply{Status: 304}
+		}
 	}
 	s.Took()
 	return known
@@ -598,12 +645,12 @@ func TestWalkUnchangedHead(t *testing.T) {
 		client.PerHost = perHost
 
 		require.Equal(t, []string{"unchanged " + feedURL, "http://a.example/2", "http://a.example/1"},
-			walked(t, client, &chain.Memory[feedhistory.Known, *feedhistory.Document]{Known: knownOf(known)}))
+			walked(t, client, &memory{Known: knownOf(known)}))
 		require.Equal(t, []string{feedURL + ` If-None-Match: "3"`, "http://a.example/2", "http://a.example/1"}, s.Took())
 
 		// What has been processed ends it; what is pending is gone on to.
 		processed := func(url string) bool { return url == "http://a.example/2" }
-		require.Equal(t, []string{"unchanged " + feedURL, "http://a.example/1"}, walked(t, client, &chain.Memory[feedhistory.Known, *feedhistory.Document]{
+		require.Equal(t, []string{"unchanged " + feedURL, "http://a.example/1"}, walked(t, client, &memory{
 			Known: knownOf(known), Processed: processed, Pending: []string{"http://a.example/2", "http://a.example/1"},
 		}))
 		require.Equal(t, []string{feedURL + ` If-None-Match: "3"`, "http://a.example/1"}, s.Took())
@@ -611,7 +658,7 @@ func TestWalkUnchangedHead(t *testing.T) {
 		// A feed that had nothing older still has not.
 		last := known[feedURL]
 		last.Older = ""
-		require.Equal(t, []string{"unchanged " + feedURL}, walked(t, client, &chain.Memory[feedhistory.Known, *feedhistory.Document]{
+		require.Equal(t, []string{"unchanged " + feedURL}, walked(t, client, &memory{
 			Known: func(string) feedhistory.Known { return last },
 		}))
 	}
@@ -637,7 +684,7 @@ func TestWalkKnownArchives(t *testing.T) {
 			client := clientOf(s)
 			client.PerHost = perHost
 			require.Equal(t, []string{feedURL, "unchanged http://a.example/2", "unchanged http://a.example/1"},
-				walked(t, client, &chain.Memory[feedhistory.Known, *feedhistory.Document]{Known: knownOf(known)}))
+				walked(t, client, &memory{Known: knownOf(known)}))
 			require.ElementsMatch(t, conditions, s.Took())
 		}
 	}
@@ -650,7 +697,7 @@ func TestWalkKnownLoop(t *testing.T) {
 	k := known["http://a.example/1"]
 	k.Older = feedURL
 	known["http://a.example/1"] = k
-	yields := walked(t, clientOf(s), &chain.Memory[feedhistory.Known, *feedhistory.Document]{Known: knownOf(known)})
+	yields := walked(t, clientOf(s), &memory{Known: knownOf(known)})
 	require.Len(t, yields, 4)
 	require.Contains(t, yields[3], "loop: "+feedURL)
 	require.Len(t, s.Took(), 3)
@@ -662,7 +709,7 @@ func TestWalkUnchangedHeadAndMissingArchive(t *testing.T) {
 	s := archivedSites()
 	known := learn(t, s)
 	s.Replies["http://a.example/2"] = feedtest.Reply{Status: 404}
-	yields := walked(t, clientOf(s), &chain.Memory[feedhistory.Known, *feedhistory.Document]{Known: knownOf(known)})
+	yields := walked(t, clientOf(s), &memory{Known: knownOf(known)})
 	require.Len(t, yields, 2)
 	require.Equal(t, "unchanged "+feedURL, yields[0])
 	require.Contains(t, yields[1], "status: http://a.example/2")
@@ -671,26 +718,31 @@ func TestWalkUnchangedHeadAndMissingArchive(t *testing.T) {
 	}, s.Took())
 }
 
-// Merge reports that a document has not changed, and returns everything else.
+// Merge counts the documents that have not changed, and returns everything else: it does not
+// know how much of the feed that is.
 func TestMergeUnchanged(t *testing.T) {
 	s := archivedSites()
 	known := learn(t, s)
 	client := clientOf(s)
-	h, err := feedhistory.Merge(client.Walk(t.Context(), feedURL, &chain.Memory[feedhistory.Known, *feedhistory.Document]{Known: knownOf(known)}))
-	unchanged := feedtest.ErrorAs[*feedhistory.Unchanged](t, err)
-	require.Equal(t, feedURL, unchanged.Response.Requested, "the first one")
-	require.Nil(t, h, "nothing was read")
+	h, err := feedhistory.Merge(walkFrom(t.Context(), client, feedURL, &memory{Known: knownOf(known)}))
+	require.NoError(t, err)
+	require.Equal(t, 3, h.Unchanged)
+	require.Equal(t, feedhistory.Archived, h.Kind)
+	require.Equal(t, feedhistory.Unknown, h.Verdict())
+	require.Nil(t, h.Head, "nothing was read")
 
 	s.Replies["http://a.example/2"] = archivedSites().Replies["http://a.example/2"]
 	delete(known, "http://a.example/2")
-	h, err = feedhistory.Merge(client.Walk(t.Context(), feedURL, &chain.Memory[feedhistory.Known, *feedhistory.Document]{Known: knownOf(known)}))
-	require.ErrorAs(t, err, &unchanged)
+	h, err = feedhistory.Merge(walkFrom(t.Context(), client, feedURL, &memory{Known: knownOf(known)}))
+	require.NoError(t, err)
 	require.Equal(t, []string{"urn:2"}, ids(h.Entries))
 	require.Equal(t, 1, h.Documents)
+	require.Equal(t, 2, h.Unchanged)
 	require.Empty(t, h.Gaps)
+	require.Equal(t, feedhistory.Unknown, h.Verdict())
 
-	h, err = feedhistory.Merge(client.Walk(t.Context(), feedURL, &chain.Memory[feedhistory.Known, *feedhistory.Document]{Known: knownOf(known), Pending: []string{"http://a.example/nowhere"}}))
-	require.ErrorAs(t, err, &unchanged)
+	h, err = feedhistory.Merge(walkFrom(t.Context(), client, feedURL, &memory{Known: knownOf(known), Pending: []string{"http://a.example/nowhere"}}))
+	require.NoError(t, err)
 	require.Len(t, h.Gaps, 1, "what is missing is told all the same")
 }
 
@@ -707,8 +759,9 @@ func TestProcessedMeanwhile(t *testing.T) {
 			v := newVisit(t, feedtest.Serve(t, string(text)), options)
 			before, stored := v.past.Processed, map[string]bool{}
 			v.past.Processed = func(url string) bool { return stored[url] || before(url) }
-			v.history, v.err = feedhistory.Merge(feedtest.Watch(v.client.Walk(t.Context(), v.url, &v.past), func(doc *feedhistory.Document, err error) {
-				if doc != nil && err == nil {
+			v.history, v.err = feedhistory.Merge(feedtest.Watch(walkFrom(t.Context(), &v.client, v.url, &v.past), func(r *feedhistory.Reading, err error) {
+				if err == nil && r.Document != nil {
+					doc := r.Document
 					self, _ := doc.Links.Rel("self")
 					for _, name := range []string{doc.Response.Requested, doc.URL, self.Href} {
 						stored[name] = true
@@ -737,7 +790,7 @@ func TestProcessedInPart(t *testing.T) {
 		first := newVisit(t, site, "")
 		var processed, pending []string
 		n := 0
-		for doc, err := range first.client.Walk(t.Context(), first.url, nil) {
+		for doc, err := range items(first.client.Walk(t.Context(), first.url)) {
 			require.NoError(t, err)
 			if n++; n > stored {
 				break
@@ -787,7 +840,7 @@ const threeDocuments = `
 func TestWalkIsLazy(t *testing.T) {
 	site := feedtest.Serve(t, threeDocuments)
 	v := newVisit(t, site, "")
-	walk := v.client.Walk(t.Context(), v.url, nil)
+	walk := v.client.Walk(t.Context(), v.url)
 	require.Empty(t, site.Requests())
 	for range 2 { // to range again starts afresh
 		before := len(site.Requests())
@@ -803,7 +856,7 @@ func TestWalkCanBeLeft(t *testing.T) {
 	for leave := range 3 {
 		v := newVisit(t, feedtest.Serve(t, threeDocuments), "")
 		seen := 0
-		for doc, err := range v.client.Walk(t.Context(), v.url, nil) {
+		for doc, err := range items(v.client.Walk(t.Context(), v.url)) {
 			require.NoError(t, err)
 			require.NotNil(t, doc)
 			if seen++; seen > leave {
@@ -819,7 +872,7 @@ func TestWalkLeftAtAGap(t *testing.T) {
 -- /feed.atom --
 <feed xmlns="http://www.w3.org/2005/Atom"><link rel="next" href="/2.atom"/></feed>
 `), "")
-	for doc, err := range v.client.Walk(t.Context(), v.url, &chain.Memory[feedhistory.Known, *feedhistory.Document]{Pending: []string{v.site.URL + "/1.atom"}}) {
+	for doc, err := range items(walkFrom(t.Context(), &v.client, v.url, &memory{Pending: []string{v.site.URL + "/1.atom"}})) {
 		if err == nil {
 			continue
 		}
@@ -839,7 +892,10 @@ func TestWalkCancelled(t *testing.T) {
 			cancel()
 		}
 		seen := 0
-		history, err := feedhistory.Merge(feedtest.Watch(v.client.Walk(ctx, v.url, nil), func(*feedhistory.Document, error) {
+		history, err := feedhistory.Merge(feedtest.Watch(v.client.Walk(ctx, v.url), func(r *feedhistory.Reading, err error) {
+			if err != nil || r.Document == nil {
+				return
+			}
 			if seen++; seen == after {
 				cancel()
 			}
@@ -916,9 +972,9 @@ func TestLastEndsThePages(t *testing.T) {
 		site := feedtest.Serve(t, threePages)
 		v := newVisit(t, site, "")
 		yielded := 0
-		for page, err := range v.client.Walk(t.Context(), v.url, &chain.Memory[feedhistory.Known, *feedhistory.Document]{
+		for page, err := range items(walkFrom(t.Context(), &v.client, v.url, &memory{
 			Last: func(page *feedhistory.Document) bool { return page.Entries[0].ID == "urn:"+strconv.Itoa(4-last) },
-		}) {
+		})) {
 			require.NoError(t, err)
 			require.NotNil(t, page)
 			yielded++
@@ -932,7 +988,7 @@ func TestLastEndsThePages(t *testing.T) {
 func TestPendingPages(t *testing.T) {
 	site := feedtest.Serve(t, threePages)
 	v := newVisit(t, site, "")
-	h, err := feedhistory.Merge(v.client.Walk(t.Context(), v.url, &chain.Memory[feedhistory.Known, *feedhistory.Document]{
+	h, err := feedhistory.Merge(walkFrom(t.Context(), &v.client, v.url, &memory{
 		Last:         func(page *feedhistory.Document) bool { return page.URL == v.url },
 		PendingPages: []string{site.URL + "/2.atom"},
 	}))

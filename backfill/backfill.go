@@ -252,7 +252,7 @@ func (r *Recovery) Verdict() feedhistory.Verdict {
 // feedhistory.Client.Fetch; a result may come with an error.
 func (b *Backfill) Fetch(ctx context.Context, url string, from Probe) (*Recovery, error) {
 	w := b.Walk(ctx, url, from)
-	h, err := feedhistory.Merge(w.Documents())
+	h, err := feedhistory.Merge(w.Readings())
 	if h == nil {
 		return nil, err
 	}
@@ -276,7 +276,6 @@ type Walk struct {
 
 	findings
 	recovered []string // the names of the methods that have brought anything
-	left      bool     // the caller has left after a document, so there may be more
 }
 
 // The findings of a walk become its Probe.
@@ -324,24 +323,20 @@ func (f *findings) of(m Method) *Probe {
 	return f.working[i]
 }
 
-// Documents yields the documents for feedhistory.Merge, newest first as far as the walk
+// Readings yields the documents for feedhistory.Merge, newest first as far as the walk
 // can tell: first the feed's own as feedhistory.Client.Walk does, then those a method
 // recovers. Documents changed meanwhile may come again at the end. The errors are those
 // of Client.Walk. Ranging again starts a new walk.
-func (w *Walk) Documents() iter.Seq2[*feedhistory.Document, error] {
-	return func(take func(*feedhistory.Document, error) bool) {
-		yield := func(doc *feedhistory.Document, err error) bool {
-			more := take(doc, err)
-			w.left = !more && err == nil
-			return more
-		}
-		w.left = false
+func (w *Walk) Readings() iter.Seq2[*feedhistory.Reading, error] {
+	return func(yield func(*feedhistory.Reading, error) bool) {
 		t := cmp.Or(w.task, &task{})
 		w.findings, w.recovered = findingsOf(w.from), nil
 		http, done := settings.Shared(w.b.HTTP)
 		defer done()
 		r := &run{Walk: w, http: http, yield: yield, budget: withDefaults(http.Budget), task: t, reached: t.place}
-		r.run()
+		if r.run(); !r.over {
+			yield(&feedhistory.Reading{End: true}, nil)
+		}
 		for _, p := range w.working {
 			p.kept, p.task, p.Read = nil, nil, nil
 		}
@@ -352,13 +347,8 @@ func (w *Walk) Documents() iter.Seq2[*feedhistory.Document, error] {
 // documents.
 func (w *Walk) Probe() Probe { return w.probe() }
 
-// Recovery returns the outcome of the walk, given the merged history of its documents. If
-// you have left the walk before its end, the history has a gap with
-// feedhistory.ReasonInterrupted.
+// Recovery returns the outcome of the walk, given the merged history of its documents.
 func (w *Walk) Recovery(h *feedhistory.History) *Recovery {
-	if w.left && !slices.ContainsFunc(h.Gaps, func(g *feedhistory.Gap) bool { return g.Reason == feedhistory.ReasonInterrupted }) {
-		h.Gaps = append(h.Gaps, newGap(w.url, "", feedhistory.ReasonInterrupted, errors.New("the rest of the feed has not been read")))
-	}
 	p := w.probe()
 	return &Recovery{
 		History: h, Probe: p, RecoveredBy: strings.Join(w.recovered, ", "),
@@ -370,7 +360,8 @@ func (w *Walk) Recovery(h *feedhistory.History) *Recovery {
 type run struct {
 	*Walk
 	http   *feedhistory.Client
-	yield  func(*feedhistory.Document, error) bool
+	yield  func(*feedhistory.Reading, error) bool
+	over   bool // the caller has left, or an error has ended the walk
 	budget feedhistory.Budget
 	used   feedhistory.Budget
 	first  *feedhistory.Document
@@ -390,35 +381,15 @@ func withDefaults(b feedhistory.Budget) feedhistory.Budget {
 
 // run follows the feed's own links, and then uses methods if there are none.
 func (r *run) run() {
-	var method Method
-	gap := false
-	for doc, err := range r.http.Walk(r.ctx, r.url, nil) {
-		r.count(doc)
-		if !r.yield(doc, err) {
-			return
-		}
-		if err != nil {
-			gap = true
-		} else if r.first == nil {
-			r.first, r.remembers = doc, len(r.b.anyMethods(doc)) > 0
-			r.remember(doc)
-			if method, err = r.method(doc); err != nil {
-				r.yield(nil, err)
-				return
-			}
-			if method != nil {
-				break
-			}
-		}
-	}
+	method, gaps, goOn := r.follow()
 	switch {
-	case r.first == nil:
+	case r.first == nil || !goOn:
 		return
 	case method != nil:
-		if !r.read(r.first) || !r.pass(method) {
+		if !r.miss(r.first.Missing(feedhistory.Complete)...) || !r.pass(method) {
 			return
 		}
-	case r.first.Kind() == feedhistory.Paged && !gap:
+	case r.first.Kind() == feedhistory.Paged && !gaps:
 		for doc, err := range closing(r.ctx, r.http, r.first) {
 			if !r.hand(doc, err) {
 				return
@@ -426,6 +397,57 @@ func (r *run) run() {
 		}
 	}
 	r.passAny()
+}
+
+// follow follows the feed's own links, unless there is a method for its software: with one, no
+// link of the first document counts. It reports whether there were gaps, and whether to go on.
+func (r *run) follow() (method Method, gaps, goOn bool) {
+	for reading, err := range r.http.Walk(r.ctx, r.url) {
+		if err != nil {
+			r.deliver(reading, err)
+			return nil, true, false
+		}
+		if reading.End {
+			break
+		}
+		r.count(reading.Document)
+		own := reading.Gaps
+		isFirst := r.first == nil && reading.Document != nil
+		if isFirst {
+			reading.Gaps = nil
+		}
+		if !r.deliver(reading, nil) {
+			return nil, gaps, false
+		}
+		if isFirst {
+			doc := reading.Document
+			r.first, r.remembers = doc, len(r.b.anyMethods(doc)) > 0
+			r.remember(doc)
+			if method, err = r.method(doc); err != nil {
+				r.deliver(nil, err)
+				return nil, gaps, false
+			}
+			if method != nil {
+				break
+			}
+			if !r.miss(own...) {
+				return nil, gaps, false
+			}
+		}
+		gaps = gaps || len(own) > 0
+	}
+	return method, gaps, true
+}
+
+// deliver yields a Reading, or the last error, and reports whether to go on.
+func (r *run) deliver(reading *feedhistory.Reading, err error) bool {
+	r.over = !r.yield(reading, err) || err != nil
+	return !r.over
+}
+
+// miss yields gaps.
+func (r *run) miss(gaps ...*feedhistory.Gap) bool {
+	return len(gaps) == 0 || r.deliver(&feedhistory.Reading{URL: gaps[0].URL, Gaps: gaps}, nil)
 }
 
 // method returns the method for the feed's software; nil if there is none. It probes the
@@ -493,7 +515,7 @@ func (r *run) passAny() {
 			p, works, err := r.try(m)
 			switch {
 			case r.ctx.Err() != nil:
-				r.yield(nil, r.ctx.Err())
+				r.deliver(nil, r.ctx.Err())
 				return
 			case works:
 				r.working = append(r.working, p)
@@ -542,7 +564,7 @@ func (r *run) pass(m Method) bool {
 func (r *run) hand(doc *feedhistory.Document, err error) bool {
 	if r.ctx.Err() != nil {
 		r.task.place = r.reached
-		r.yield(nil, r.ctx.Err())
+		r.deliver(nil, r.ctx.Err())
 		return false
 	}
 	if err != nil {
@@ -551,11 +573,11 @@ func (r *run) hand(doc *feedhistory.Document, err error) bool {
 			gap = feedhistory.NewGap(r.first.URL, err)
 		}
 		r.reached = r.task.place
-		return r.yield(nil, gap)
+		return r.miss(gap)
 	}
 	if !r.affordable() {
 		r.task.place = r.reached
-		r.yield(nil, &feedhistory.Gap{
+		r.miss(&feedhistory.Gap{
 			URL: doc.Response.Requested, From: r.first.URL, Reason: feedhistory.ReasonBudget,
 			Err: fmt.Errorf("spent: %d of %d documents, %d of %d bytes",
 				r.used.Documents, r.budget.Documents, r.used.Bytes, r.budget.Bytes),
@@ -566,7 +588,9 @@ func (r *run) hand(doc *feedhistory.Document, err error) bool {
 	r.count(doc)
 	r.remember(doc)
 	r.reached = r.task.place
-	return r.yield(doc, nil) && r.read(doc)
+	return r.deliver(&feedhistory.Reading{
+		URL: doc.Response.Requested, Document: doc, Response: doc.Response, Gaps: doc.Missing(feedhistory.Complete),
+	}, nil)
 }
 
 // remember adds a document's entries to the known ones, if a method may need them.
@@ -579,16 +603,6 @@ func (r *run) remember(doc *feedhistory.Document) {
 		k.ID, k.Link = strings.Clone(k.ID), strings.Clone(k.Link) // or they would keep the document in memory
 		r.task.came = append(r.task.came, k)
 	}
-}
-
-// read yields the gaps within a yielded document.
-func (r *run) read(doc *feedhistory.Document) bool {
-	for _, gap := range doc.Missing(feedhistory.Complete) {
-		if !r.yield(nil, gap) {
-			return false
-		}
-	}
-	return true
 }
 
 func (r *run) count(doc *feedhistory.Document) {
@@ -764,7 +778,7 @@ func (s *source) request(url string) answer {
 	doc, err := get(s.ctx, url)
 	a := answer{doc: doc, err: err}
 	if doc != nil {
-		a.header = doc.Header
+		a.header = doc.Response.Header
 	}
 	if err == nil && s.c.SameOrigin && !iri.AreSameOrigin(doc.URL, s.doc.URL) {
 		a.doc, a.err = nil, &feedhistory.Gap{
@@ -779,14 +793,16 @@ func (s *source) request(url string) answer {
 // contains the entries published during the walk.
 func closing(ctx context.Context, c *feedhistory.Client, first *feedhistory.Document) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
-		doc, err := c.Poll(ctx, first.Response.Requested, first.Known())
-		_, unchanged := errors.AsType[*feedhistory.Unchanged](err)
+		r, err := c.Poll(ctx, first.Response.Requested, first.Known())
+		a := answer{err: err}
+		if r != nil {
+			a.doc = r.Document
+		}
 		switch {
-		case unchanged:
 		case err != nil:
-			yield(nil, answer{doc: doc, err: err}.gap(first.URL, ""))
-		case !yield(doc, nil):
-		case len(first.Entries) > 0 && !ids(first.Entries).hasAny(doc.Entries):
+			yield(nil, a.gap(first.URL, ""))
+		case r.Unchanged || !yield(a.doc, nil):
+		case len(first.Entries) > 0 && !ids(first.Entries).hasAny(a.doc.Entries):
 			yield(nil, overrun(first.URL))
 		}
 	}

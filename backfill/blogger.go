@@ -139,7 +139,7 @@ func (b *blogger) ranges() (heeded, whole bool) {
 	}
 	b.task.place = place{}
 	sync := client.Harvest(b.ctx, modifiedrange.Mark{})
-	for doc, err := range sync.Documents() {
+	for doc, err := range documents(sync.Readings()) {
 		if unsuited(err) {
 			return false, false
 		}
@@ -159,7 +159,7 @@ func (b *blogger) ranges() (heeded, whole bool) {
 	if !whole {
 		return true, false
 	}
-	for doc, err := range client.Harvest(b.ctx, since).Documents() {
+	for doc, err := range documents(client.Harvest(b.ctx, since).Readings()) {
 		if err == nil && len(doc.Entries) == 0 {
 			continue
 		}
@@ -171,6 +171,26 @@ func (b *blogger) ranges() (heeded, whole bool) {
 		}
 	}
 	return true, true
+}
+
+// documents yields the documents of Readings, and gaps as errors, as a Method does.
+func documents(readings iter.Seq2[*feedhistory.Reading, error]) iter.Seq2[*feedhistory.Document, error] {
+	return func(yield func(*feedhistory.Document, error) bool) {
+		for r, err := range readings {
+			switch {
+			case err != nil:
+				yield(nil, err)
+				return
+			case r.Document != nil && !yield(r.Document, nil):
+				return
+			}
+			for _, gap := range r.Gaps {
+				if !yield(nil, gap) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // prove requests the list of all entries without their contents, and the count. It
@@ -186,7 +206,7 @@ func (b *blogger) prove() (list *census, gap *feedhistory.Gap, proven bool) {
 	}
 	list = &census{at: time.Now()}
 	seen := set{}
-	for doc, err := range client.Harvest(b.ctx, modifiedrange.Mark{}).Documents() {
+	for doc, err := range documents(client.Harvest(b.ctx, modifiedrange.Mark{}).Readings()) {
 		if err != nil {
 			if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
 				err = gap.Err

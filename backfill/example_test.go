@@ -68,11 +68,13 @@ func ExampleBackfill_Walk() {
 		}
 		walk := b.Walk(context.Background(), server.URL+"/rss", probe)
 		documents := 0
-		for _, err := range walk.Documents() {
+		for r, err := range walk.Readings() {
 			if err != nil {
 				panic(err)
 			}
-			documents++
+			if r.Document != nil {
+				documents++
+			}
 		}
 		stored, _ = json.Marshal(walk.Probe())
 		fmt.Println(documents, string(stored))

@@ -234,8 +234,8 @@ func (k *keepRun) recount() (same bool, err error) {
 	k.mark.Soon, k.mark.At, k.mark.Total = false, k.now, k.mark.Total+brought
 	_, err = k.m.Merge(k.ctx, k.feed.URL, mirror.Source{
 		Name: k.mark.Method, Adds: true,
-		Documents: func(func(*feedhistory.Document, error) bool) {},
-		End:       func() (json.RawMessage, bool, time.Time) { return k.mark.json(), proven, asOf },
+		Readings: func(func(*feedhistory.Reading, error) bool) {},
+		End:      func() (json.RawMessage, bool, time.Time) { return k.mark.json(), proven, asOf },
 	})
 	return true, err
 }
@@ -254,12 +254,13 @@ func (k *keepRun) walk() (*mirror.Report, error) {
 	address := cmp.Or(k.feed.Address, k.feed.URL)
 	k.w = k.b.Walk(k.ctx, address, k.mark.Probe)
 	k.w.task = k.task
-	next, stop := iter.Pull2(k.w.Documents())
+	next, stop := iter.Pull2(k.w.Readings())
 	defer stop()
 	first, firstErr, _ := next() // the feed's own document
-	doc, err, more := next()     // now it is known whether there is a method, and which
-	if firstErr != nil && k.ctx.Err() == nil {
-		firstErr = feedhistory.NewGap(address, firstErr)
+	r, err, more := next()       // now it is known whether there is a method, and which
+	failed := firstErr != nil
+	if failed && k.ctx.Err() == nil {
+		first, firstErr = &feedhistory.Reading{Gaps: []*feedhistory.Gap{feedhistory.NewGap(address, firstErr)}}, nil
 	}
 	before := k.mark
 	if k.learn(); k.mark.last() == before.last() && k.mark.Mode == before.Mode {
@@ -268,17 +269,17 @@ func (k *keepRun) walk() (*mirror.Report, error) {
 		k.mark.Place = place{}
 	}
 	name := k.mark.Method
-	if name == None || !more && k.feed.Source == "" { // it has brought nothing
+	if name == None || (!more || r != nil && r.End) && k.feed.Source == "" { // it has brought nothing
 		name = ""
 	}
 	return k.m.Merge(k.ctx, k.feed.URL, mirror.Source{
 		Name: name, Adds: k.adds, Mark: k.note,
-		Documents: func(yield func(*feedhistory.Document, error) bool) {
+		Readings: func(yield func(*feedhistory.Reading, error) bool) {
 			if !yield(first, firstErr) {
 				return
 			}
-			for ; more && k.err == nil; doc, err, more = next() {
-				if k.learn(); !yield(doc, err) {
+			for ; more && k.err == nil; r, err, more = next() {
+				if k.learn(); !yield(r, err) {
 					return
 				}
 			}
@@ -286,11 +287,12 @@ func (k *keepRun) walk() (*mirror.Report, error) {
 			if k.err != nil {
 				yield(nil, k.err)
 			} else if k.task.listed && slices.ContainsFunc(k.feed.Ledger.Gaps(), owed) { // the list is the receipt
-				yield(&feedhistory.Document{URL: k.mark.Counter, Response: feedhistory.Response{Requested: k.mark.Counter}}, nil)
+				doc := &feedhistory.Document{URL: k.mark.Counter, Response: feedhistory.Response{Requested: k.mark.Counter}}
+				yield(&feedhistory.Reading{Document: doc}, nil)
 			}
 		},
 		End: func() (json.RawMessage, bool, time.Time) {
-			if firstErr != nil {
+			if failed {
 				return nil, false, time.Time{}
 			}
 			k.learn()

@@ -161,8 +161,8 @@ func TestInterrupted(t *testing.T) {
 	w := (&Backfill{HTTP: private(t)}).Walk(t.Context(), b.url+"/feed/", Probe{})
 	n := 0
 	var merger feedhistory.Merger
-	for doc, err := range w.Documents() {
-		merger.Add(doc, err)
+	for reading, err := range w.Readings() {
+		merger.Add(reading, err)
 		if n++; n == 3 {
 			break
 		}
@@ -175,11 +175,11 @@ func TestInterrupted(t *testing.T) {
 	require.Equal(t, feedhistory.ReasonInterrupted, r.History.Gaps[0].Reason)
 	require.ErrorContains(t, r.History.Gaps[0], "has not been read")
 	n, merger = 0, feedhistory.Merger{}
-	for doc, err := range w.Documents() { // again
-		merger.Add(doc, err)
+	for reading, err := range w.Readings() { // again
+		merger.Add(reading, err)
 		n++
 	}
-	require.Equal(t, 21, n)
+	require.Equal(t, 22, n, "and the end")
 	h, err = merger.History()
 	require.NoError(t, err)
 	require.NotEqual(t, feedhistory.Partial, w.Recovery(h).Verdict())

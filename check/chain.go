@@ -269,7 +269,7 @@ func (c *Chain) currentOf(r *report) {
 // transport checks how the document was served.
 func (c *Chain) transport(r *report, n *neighbour) {
 	if response := r.doc.Response; !response.Received.IsZero() {
-		if r.doc.Header.Get("ETag")+r.doc.Header.Get("Last-Modified") == "" {
+		if r.doc.Response.Header.Get("ETag")+r.doc.Response.Header.Get("Last-Modified") == "" {
 			c.unvalidated.add(n.url)
 		}
 		if response.Fresh.IsZero() {
@@ -434,21 +434,13 @@ func (w *walker) run(url string) error {
 // follow walks from a document on. It reports whether findings are still
 // wanted.
 func (w *walker) follow(url string) (goOn bool, err error) {
-	for doc, err := range w.client.Walk(w.ctx, url, nil) {
-		gap, isGap := errors.AsType[*feedhistory.Gap](err)
+	for r, err := range w.client.Walk(w.ctx, url) {
 		var found []Finding
 		switch {
 		case w.ctx.Err() != nil:
 			return false, w.ctx.Err()
 		case err == nil:
-			if w.head = nil; w.documents == 0 {
-				w.head = doc
-			}
-			found = w.Add(doc)
-		case isGap && gap.Reason == feedhistory.ReasonDetached:
-			w.given, w.detached = gap, true
-		case isGap:
-			found = w.gap(gap)
+			found = w.read(r)
 		default:
 			f := failure(err, url)
 			if f.Code == codeUnavailable {
@@ -461,6 +453,24 @@ func (w *walker) follow(url string) (goOn bool, err error) {
 		}
 	}
 	return true, nil
+}
+
+// read checks a Reading.
+func (w *walker) read(r *feedhistory.Reading) (found []Finding) {
+	if doc := r.Document; doc != nil {
+		if w.head = nil; w.documents == 0 {
+			w.head = doc
+		}
+		found = w.Add(doc)
+	}
+	for _, gap := range r.Gaps {
+		if gap.Reason == feedhistory.ReasonDetached {
+			w.given, w.detached = gap, true
+			continue
+		}
+		found = append(found, w.gap(gap)...)
+	}
+	return found
 }
 
 func (w *walker) completeOlder() string {

@@ -159,10 +159,10 @@ func TestNil(t *testing.T) {
 	var m Merger
 	require.False(t, m.Add(nil, nil))
 	h, err := m.History()
-	require.ErrorContains(t, err, "Merger.Add: both the document and the error are nil")
+	require.ErrorContains(t, err, "Merger.Add: both the Reading and the error are nil")
 	require.Nil(t, h)
 	m = Merger{}
-	require.False(t, m.Add(&Document{Entries: []*Entry{nil}}, nil))
+	require.False(t, m.Add(&Reading{Document: &Document{Entries: []*Entry{nil}}}, nil))
 	_, err = m.History()
 	require.ErrorContains(t, err, "an entry of the document is nil")
 	_, err = Merge(nil)

@@ -288,7 +288,7 @@ func TestEntryBeyondALimit(t *testing.T) {
 		require.ErrorContains(t, doc.Missing(doc.Kind())[0], "3 entries are left out")
 		require.ErrorContains(t, doc.Missing(doc.Kind())[0], "RFC 5005 §6")
 
-		h, err := Merge(feedtest.Values(doc))
+		h, err := Merge(Readings(doc))
 		require.NoError(t, err)
 		require.Equal(t, Partial, h.Verdict())
 	}

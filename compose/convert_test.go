@@ -12,7 +12,6 @@ import (
 
 	. "github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
-	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/togofeed"
 )
@@ -147,7 +146,7 @@ func TestWhoseWords(t *testing.T) {
 		return doc
 	}
 	head, archive := feed("New", `<entry><id>2</id></entry>`), feed("Old", `<entry><id>1</id></entry><entry><id>0</id><author><name>Own</name></author></entry>`)
-	h, err := Merge(feedtest.Values(head, archive))
+	h, err := Merge(Readings(head, archive))
 	require.NoError(t, err)
 	for _, write := range []func(io.Writer, *Document) error{compose.WriteAtom, compose.WriteRSS} {
 		var b bytes.Buffer

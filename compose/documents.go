@@ -22,7 +22,7 @@ func History(h *feedhistory.History) *feedhistory.Document {
 	h = cmp.Or(h, new(feedhistory.History))
 	head := cmp.Or(h.Head, &feedhistory.Document{Format: feedhistory.Atom})
 	d := head.Head()
-	d.Response, d.Header = head.Response, head.Header
+	d.Response = head.Response
 	v := h.Verdict()
 	d.Complete, d.Coverage = v == feedhistory.Whole, nil
 	if h.Head != nil && (h.Head.Coverage != nil || v == feedhistory.Partial || v == feedhistory.Unknown) {

@@ -41,7 +41,7 @@ func TestHistoryCoverage(t *testing.T) {
 	doc, err := Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><title>A</title>`+coverageHead+`</feed>`), "http://example.net/feed")
 	require.NoError(t, err)
 	own := &Gap{URL: "http://example.net/1", Reason: ReasonStatus, Err: errors.New("404")}
-	h, err := Merge(func(yield func(*Document, error) bool) { _ = yield(doc, nil) && yield(nil, own) })
+	h, err := Merge(feedtest.Values(&Reading{Document: doc, Gaps: []*Gap{own}}))
 	require.NoError(t, err)
 	require.Len(t, h.Gaps, 3)
 
@@ -53,7 +53,7 @@ func TestHistoryCoverage(t *testing.T) {
 	require.ErrorContains(t, again.Declared()[1], "eaten by the dog")
 
 	doc.Coverage = nil
-	h, err = Merge(feedtest.Values(doc))
+	h, err = Merge(Readings(doc))
 	require.NoError(t, err)
 	require.Nil(t, compose.History(h).Coverage, "a window needs no words of ours")
 }

@@ -121,9 +121,7 @@ func ExampleQuery_changes() {
 	ctx, url := context.Background(), "https://example.org/feed.atom"
 
 	merge := func(doc *feedhistory.Document) {
-		_, err := m.Merge(ctx, url, mirror.Source{Name: "example", Documents: func(yield func(*feedhistory.Document, error) bool) {
-			yield(doc, nil)
-		}})
+		_, err := m.Merge(ctx, url, mirror.Source{Name: "example", Readings: feedhistory.Readings(doc)})
 		if err != nil {
 			fmt.Println(err)
 		}

@@ -1,6 +1,7 @@
 package mirror_test
 
 import (
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	walks "github.com/feedhistory/feedhistory/internal/chain"
+	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/feedtest"
 )
 
@@ -27,13 +29,14 @@ func TestProcessedLive(t *testing.T) {
 				Processed: func(url string) bool { return processed[url] },
 				Pending:   slices.Sorted(maps.Keys(pending)),
 			}
-			for doc, err := range client.Walk(t.Context(), modelURL, past) {
+			for r, err := range door.Root.Walk(t.Context(), client, modelURL, past).(iter.Seq2[*feedhistory.Reading, error]) {
 				if left--; left == 0 {
 					return
 				}
-				if err != nil {
+				if err != nil || r.Document == nil {
 					continue
 				}
+				doc := r.Document
 				for _, e := range doc.Entries {
 					ids[e.ID] = true
 				}

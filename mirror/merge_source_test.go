@@ -16,10 +16,11 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A brings is a source of five documents with one entry each. It ends with err,
-// if that is not nil.
+// A brings is a source of five documents with one entry each. It ends with a gap, or with
+// err, if these are not nil.
 type brings struct {
 	from, to int
+	gap      *feedhistory.Gap
 	err      error
 	at       int
 }
@@ -27,15 +28,18 @@ type brings struct {
 func (b *brings) source(t *testing.T) mirror.Source {
 	return mirror.Source{
 		Name: "example",
-		Documents: func(yield func(*feedhistory.Document, error) bool) {
+		Readings: func(yield func(*feedhistory.Reading, error) bool) {
 			for b.at = b.from; b.at < b.to; b.at++ {
 				text := fmt.Sprintf(`<rss version="2.0"><channel><item><guid>%d</guid></item></channel></rss>`, b.at)
 				doc, err := feedhistory.Parse(strings.NewReader(text), fmt.Sprintf("https://example.org/%d", b.at))
 				require.NoError(t, err)
 				doc.Response.Requested = doc.URL
-				if !yield(doc, nil) {
+				if !yield(&feedhistory.Reading{Document: doc}, nil) {
 					return
 				}
+			}
+			if b.gap != nil {
+				yield(&feedhistory.Reading{Gaps: []*feedhistory.Gap{b.gap}}, nil)
 			}
 			if b.err != nil {
 				yield(nil, b.err)
@@ -60,7 +64,7 @@ func TestMergeCutShort(t *testing.T) {
 			defer cancel()
 			b := &brings{from: 0, to: 3, err: err}
 			src := b.source(t)
-			src.Documents = feedtest.Watch(src.Documents, func(_ *feedhistory.Document, err error) {
+			src.Readings = feedtest.Watch(src.Readings, func(_ *feedhistory.Reading, err error) {
 				if errors.Is(err, context.Canceled) {
 					cancel()
 				}
@@ -111,7 +115,7 @@ func TestMergeKeepsGaps(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := &mirror.Mirror{Store: mirror.NewMemory()}
-			changes, err := m.Merge(t.Context(), url, (&brings{from: 0, to: 1, err: missing}).source(t))
+			changes, err := m.Merge(t.Context(), url, (&brings{from: 0, to: 1, gap: missing}).source(t))
 			require.NoError(t, err)
 			require.Len(t, changes.Feed.Ledger.Gaps(), 1)
 			src := (&brings{from: test.from, to: 4}).source(t)

@@ -57,6 +57,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -64,6 +65,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/chain"
+	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/settings"
@@ -234,8 +236,9 @@ func (p *poll) walk(address string) error {
 			p.commits.hold()
 		}
 	}()
-	for doc, err := range client.Walk(p.ctx, address, p.past()) {
-		if err := p.take(doc, err); errors.Is(err, errEnded) {
+	walk := door.Root.Walk(p.ctx, client, address, p.past()).(iter.Seq2[*feedhistory.Reading, error])
+	for r, err := range walk {
+		if err := p.take(r, err); errors.Is(err, errEnded) {
 			return nil
 		} else if err != nil {
 			return err
@@ -244,31 +247,55 @@ func (p *poll) walk(address string) error {
 	return nil
 }
 
-// take processes the next document of the walk, or the error in its place.
-func (p *poll) take(doc *feedhistory.Document, err error) error {
-	if p.documents.err != nil {
+// take processes the next Reading of the walk, or the error that ends it.
+func (p *poll) take(r *feedhistory.Reading, err error) error {
+	switch {
+	case p.documents.err != nil:
 		return p.documents.err
-	}
-	gap, isGap := errors.AsType[*feedhistory.Gap](err)
-	next := doc
-	if isGap && doc == nil {
-		next = gap.Document
-	}
-	if isGap && gap.Reason == feedhistory.ReasonContradiction && isWithin(gap) { // it belongs to the commit of the document before
-		if p.brought || p.rereads || p.ledger.Kind == feedhistory.Complete {
-			p.oweWithin(gap)
+	case err != nil:
+		var doc *feedhistory.Document
+		if r != nil {
+			doc = r.Document
 		}
-		return nil
+		return p.step(doc, func() error { return p.fail(doc, err) })
+	case r.Document != nil || r.Unchanged:
+		if err := p.step(r.Document, func() error { return p.read(r) }); err != nil {
+			return err
+		}
 	}
+	for _, gap := range r.Gaps {
+		if err := p.miss(gap, r.Known); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// miss processes a gap of a Reading, or in its place. One within a document belongs to the
+// document's commit.
+func (p *poll) miss(gap *feedhistory.Gap, known feedhistory.Known) error {
+	switch {
+	case !isWithin(gap):
+		return p.step(gap.Document, func() error {
+			p.waitFor(gap)
+			p.reach(gap.URL)
+			return p.gap(gap, known)
+		})
+	case gap.Reason != feedhistory.ReasonContradiction || p.brought || p.rereads || p.ledger.Kind == feedhistory.Complete:
+		p.oweWithin(gap)
+	}
+	return nil
+}
+
+// step does the work on a document, or on something without one, in a commit of its own. If it
+// fails, neither the held change nor the feed's state can be used.
+func (p *poll) step(next *feedhistory.Document, work func() error) error {
 	p.brought = false
 	if err := p.makeRoom(next); err != nil {
 		return err
 	}
-	if isGap {
-		p.waitFor(gap)
-	}
 	p.snapshot = p.feed.clone()
-	err = p.takeNext(doc, err)
+	err := work()
 	if err == nil || errors.Is(err, errEnded) {
 		p.snapshot = nil
 	}
@@ -284,55 +311,40 @@ func (p *poll) makeRoom(next *feedhistory.Document) error {
 	return p.commits.makeRoom(next, decisive)
 }
 
-// takeNext processes a document, or the gap in its place. If it fails, neither
-// the held change nor the feed's state can be used.
-func (p *poll) takeNext(doc *feedhistory.Document, err error) error {
-	gap, isGap := errors.AsType[*feedhistory.Gap](err)
-	unchanged, isUnchanged := errors.AsType[*feedhistory.Unchanged](err)
-	if !p.chain.read && (isUnchanged || err == nil) {
-		r := feedhistory.Response{}
-		if isUnchanged {
-			r = unchanged.Response
-		} else {
-			r = doc.Response
-		}
-		if err := p.first(doc, r); err != nil {
+// read processes a document, or the answer that it has not changed.
+func (p *poll) read(r *feedhistory.Reading) error {
+	if !p.chain.read {
+		if err := p.first(r.Document, r.Response); err != nil {
 			return err
 		}
 		if p.update && !p.request.doubted {
-			if aside, err := p.meet(doc, r); err != nil {
+			if aside, err := p.meet(r.Document, r.Response); err != nil {
 				return err
 			} else if aside {
 				return errEnded
 			}
 		}
 	}
+	p.reach(r.URL)
 	switch {
-	case isGap && isWithin(gap):
-		p.oweWithin(gap)
+	case r.Unchanged:
+		p.unchanged(r)
 		return nil
-	case isGap:
-		p.reach(gap.URL)
-		return p.gap(gap)
-	case isUnchanged:
-		p.reach(unchanged.Response.Requested)
-		p.unchanged(unchanged)
-		return nil
-	case doc != nil:
-		p.reach(doc.Response.Requested)
-	}
-	switch {
-	case err != nil && (p.chain.read || p.ctx.Err() != nil):
-		return err
-	case err != nil:
-		until, _ := p.waits.asked(err)
-		p.feed.Wait = feedtime.Later(p.feed.Wait, until)
-		return p.failed(doc, err)
-	case !p.chain.read || doc.Response.Requested == p.chain.start:
-		return p.subscription(doc)
+	case !p.chain.read || r.URL == p.chain.start:
+		return p.subscription(r)
 	default:
-		return p.older(doc)
+		return p.older(r)
 	}
+}
+
+// fail processes the error that ends the walk.
+func (p *poll) fail(doc *feedhistory.Document, err error) error {
+	if p.chain.read || p.ctx.Err() != nil {
+		return err
+	}
+	until, _ := p.waits.asked(err)
+	p.feed.Wait = feedtime.Later(p.feed.Wait, until)
+	return p.failed(doc, err)
 }
 
 // reach notes that the walk has come to a document.
@@ -357,24 +369,24 @@ func (p *poll) wants(url string) bool {
 }
 
 // unchanged notes an unchanged document.
-func (p *poll) unchanged(u *feedhistory.Unchanged) {
+func (p *poll) unchanged(r *feedhistory.Reading) {
 	if p.chain.read {
-		if d := p.documents.get(u.Response.Requested); d != nil {
-			p.chain.linked, p.chain.links, p.chain.forms = u.Known.Older, append(slices.Clone(d.Further), u.Known.Instead), u.Known.Formats
+		if d := p.documents.get(r.URL); d != nil {
+			p.chain.linked, p.chain.links, p.chain.forms = r.Known.Older, append(slices.Clone(d.Further), r.Known.Instead), r.Known.Formats
 			if !p.chain.beyond {
 				p.chain.asks = p.chain.asks && d.First >= p.chain.until && p.chain.until > 0
 				p.chain.met, p.chain.joined = true, true
 			}
-			p.commits.reread(d, u.Known, p.now)
+			p.commits.reread(d, r.Known, p.now)
 		}
 		return
 	}
-	p.chain.read, p.chain.start = true, u.Response.Requested
-	p.ledger.Known.ETag, p.ledger.Known.LastModified = u.Known.ETag, u.Known.LastModified
+	p.chain.read, p.chain.start = true, r.URL
+	p.ledger.Known.ETag, p.ledger.Known.LastModified = r.Known.ETag, r.Known.LastModified
 	if p.asksAnew() {
 		p.ledger.Answered = p.now
 	}
-	p.readAt(u.Response)
+	p.readAt(r.Response)
 }
 
 // asksAnew reports whether the poll requests the subscription document without conditions,

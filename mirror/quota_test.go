@@ -239,11 +239,9 @@ func TestQuotaOfASource(t *testing.T) {
 			return doc
 		}
 		changes, err := m.Merge(t.Context(), aURL, mirror.Source{
-			Name: "test",
-			Documents: func(yield func(*feedhistory.Document, error) bool) {
-				_ = yield(doc("3"), nil) && yield(doc("2", "1"), nil) && yield(doc("0"), nil)
-			},
-			End: func() (json.RawMessage, bool, time.Time) { return json.RawMessage(`"done"`), true, time.Time{} },
+			Name:     "test",
+			Readings: feedhistory.Readings(doc("3"), doc("2", "1"), doc("0")),
+			End:      func() (json.RawMessage, bool, time.Time) { return json.RawMessage(`"done"`), true, time.Time{} },
 		})
 		require.NoError(t, err)
 		return changes

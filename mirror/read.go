@@ -20,8 +20,8 @@ import (
 
 // subscription processes the subscription document, or a second copy of it,
 // which is newer than the first.
-func (p *poll) subscription(doc *feedhistory.Document) error {
-	f, l, kind := p.feed, p.ledger, doc.Kind()
+func (p *poll) subscription(r *feedhistory.Reading) error {
+	f, l, doc, kind := p.feed, p.ledger, r.Document, r.Document.Kind()
 	rank := rankOf(doc, Rank{Time: p.m.byNow(doc.Response.Received), Seq: f.Polls << 32})
 	if p.chain.read { // the chain may have moved: an archive was not there
 		rank.Seq += 1 << 31
@@ -61,11 +61,11 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	if err != nil {
 		return err
 	}
-	if l.Known.Older != doc.Known().Older || l.Kind != kind {
+	if l.Known.Older != r.Known.Older || l.Kind != kind {
 		l.Unsettled = true
 	}
 	p.chain.read, p.chain.start = true, doc.Response.Requested
-	l.Kind, l.Known, l.Further = kind, doc.Known(), nil
+	l.Kind, l.Known, l.Further = kind, r.Known, nil
 	f.Title, f.Head, l.Schedule = doc.Title, headOf(doc), doc.Schedule
 	l.Answered, l.Pace = p.now, paceOf(doc)
 	if kind == feedhistory.Archived {
@@ -76,7 +76,7 @@ func (p *poll) subscription(doc *feedhistory.Document) error {
 	if kind == feedhistory.Paged && !p.pages.goesOn() {
 		return nil
 	}
-	return p.link(doc, kind)
+	return p.link(doc, kind, r.Known.Formats)
 }
 
 // paceOf returns the time spanned by the entries of a window; zero if it is none, or they have no
@@ -191,9 +191,9 @@ func (p *poll) complete(m *mergeResult) error {
 }
 
 // older processes an archive document or a page.
-func (p *poll) older(doc *feedhistory.Document) error {
+func (p *poll) older(r *feedhistory.Reading) error {
 	p.changes.Documents++
-	requested := doc.Response.Requested
+	doc, requested := r.Document, r.URL
 	known := p.documents.get(requested)
 	rank := rankOf(doc, p.neighbour(requested, known))
 	if known != nil && known.Digest == digestOf(doc) {
@@ -216,9 +216,9 @@ func (p *poll) older(doc *feedhistory.Document) error {
 		return err
 	}
 	if page {
-		return p.page(doc, rank)
+		return p.page(r, rank)
 	}
-	return p.archive(doc, rank, known)
+	return p.archive(r, rank, known)
 }
 
 // unname notes the documents owed to which a document leads no more.
@@ -263,7 +263,8 @@ func (l *ledger) isPage(url string) bool {
 }
 
 // page processes a page. If it has nothing new, neither do the pages after it.
-func (p *poll) page(doc *feedhistory.Document, rank Rank) error {
+func (p *poll) page(r *feedhistory.Reading, rank Rank) error {
+	doc := r.Document
 	m, err := p.merger.merge(source{doc: doc, rank: rank})
 	if err != nil {
 		return err
@@ -273,7 +274,7 @@ func (p *poll) page(doc *feedhistory.Document, rank Rank) error {
 		return p.refuse(doc, m.refused, rank, true)
 	}
 	if p.pages.goesOn() || p.backlog.reached {
-		return p.link(doc, feedhistory.Paged)
+		return p.link(doc, feedhistory.Paged, r.Known.Formats)
 	}
 	return nil
 }
@@ -281,12 +282,13 @@ func (p *poll) page(doc *feedhistory.Document, rank Rank) error {
 // archive processes an archive document. It may be a known one, by its URL or by the one
 // that a redirect leads to. Its self link shows nothing: the address may have another
 // document, or none.
-func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *DocumentRecord) error {
+func (p *poll) archive(r *feedhistory.Reading, rank Rank, known *DocumentRecord) error {
+	doc := r.Document
 	m, err := p.merger.merge(source{doc: doc, rank: rank, archive: true})
 	if err != nil {
 		return err
 	}
-	d := p.newDocument(doc, rank)
+	d := p.newDocument(r, rank)
 	if there := p.documents.get(doc.URL); known == nil && there != nil && there.URL == doc.URL {
 		known = there // to which a redirect leads
 	}
@@ -321,7 +323,7 @@ func (p *poll) archive(doc *feedhistory.Document, rank Rank, known *DocumentReco
 		p.ledger.take(name)
 	}
 	m.change.Documents = append(m.change.Documents, d)
-	return p.link(doc, feedhistory.Archived)
+	return p.link(doc, feedhistory.Archived, r.Known.Formats)
 }
 
 // meetArchive notes an archive for the write-offs: whether the chain has entries known
@@ -359,9 +361,10 @@ func digestOf(doc *feedhistory.Document) string {
 }
 
 // newDocument returns the mirror's record of an archive document.
-func (p *poll) newDocument(doc *feedhistory.Document, rank Rank) *DocumentRecord {
+func (p *poll) newDocument(r *feedhistory.Reading, rank Rank) *DocumentRecord {
+	doc := r.Document
 	d := &DocumentRecord{
-		URL: doc.Response.Requested, Known: doc.Known(), Rank: rank, Names: []string{doc.Response.Requested},
+		URL: r.URL, Known: r.Known, Rank: rank, Names: []string{r.URL},
 		First: p.feed.Polls, Last: p.feed.Polls, Read: p.now, Entries: len(doc.Entries), Digest: digestOf(doc),
 	}
 	d.Known.Kind = feedhistory.Archived
@@ -392,10 +395,11 @@ func olderOf(doc *feedhistory.Document, kind feedhistory.Kind) (string, bool) {
 	return iri.WithoutFragment(link.Href), ok && rel != ""
 }
 
-// link marks the document linked by doc as pending, unless it has been processed.
-func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
+// link marks the document linked by doc as pending, unless it has been processed. Its first two
+// links may lead to one document in two formats.
+func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind, forms bool) error {
 	url, ok := olderOf(doc, kind)
-	p.chain.linked, p.chain.links, p.chain.forms = url, nil, doc.Known().Formats
+	p.chain.linked, p.chain.links, p.chain.forms = url, nil, forms
 	for _, l := range doc.Links {
 		if l.Rel == "prev-archive" || l.Rel == "next" {
 			p.chain.links = append(p.chain.links, iri.WithoutFragment(l.Href))
@@ -416,7 +420,7 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind) error {
 
 // gap processes a hole in the chain. The readable part of a damaged document counts,
 // and so does its link.
-func (p *poll) gap(g *feedhistory.Gap) error {
+func (p *poll) gap(g *feedhistory.Gap, known feedhistory.Known) error {
 	p.ledger.Unsettled = true
 	isLoop := g.Reason == feedhistory.ReasonLoop
 	isBeside := p.completed != nil && g.From != "" && !isLoop // the mark excuses no link: other entries may be there
@@ -432,7 +436,7 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 		return nil
 	}
 	if g.Document != nil {
-		if err := p.damaged(g.Document); err != nil {
+		if err := p.damaged(g.Document, known.Formats); err != nil {
 			return err
 		}
 	}
@@ -440,9 +444,9 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 		p.failAgain(d, g)
 		return nil
 	}
-	known := p.documents.get(g.URL)
+	stored := p.documents.get(g.URL)
 	switch {
-	case !isLoop && !isBeside && g.From != g.URL && known != nil: // its entries are stored; it only could not be read again
+	case !isLoop && !isBeside && g.From != g.URL && stored != nil: // its entries are stored; it only could not be read again
 		p.late = p.late || p.rereads // it has to be read with the others
 		p.spent = p.spent || g.Reason == feedhistory.ReasonBudget && !p.chain.beyond
 		if isAbsent(g.Err) {
@@ -450,7 +454,7 @@ func (p *poll) gap(g *feedhistory.Gap) error {
 		}
 	case isLoop && p.rechecks[g.URL]: // it is now another name of a document just read
 		p.chain.gone[g.URL] = true
-	case isLoop && (known != nil || g.URL == p.chain.start):
+	case isLoop && (stored != nil || g.URL == p.chain.start):
 		p.oweAgain(g)
 	default:
 		p.oweFailed(g)
@@ -508,7 +512,7 @@ func isMissing(err error) bool {
 }
 
 // damaged processes the readable part of a damaged document.
-func (p *poll) damaged(doc *feedhistory.Document) error {
+func (p *poll) damaged(doc *feedhistory.Document, forms bool) error {
 	known := p.documents.get(doc.Response.Requested)
 	rank := rankOf(doc, p.neighbour(doc.Response.Requested, known))
 	page := p.ledger.isPage(doc.Response.Requested)
@@ -521,5 +525,5 @@ func (p *poll) damaged(doc *feedhistory.Document) error {
 	if page {
 		kind = feedhistory.Paged
 	}
-	return p.link(doc, kind)
+	return p.link(doc, kind, forms)
 }

@@ -18,9 +18,9 @@ import (
 type Source struct {
 	Name string // a word for the source, such as "wordpress"; it becomes the feed's Source
 
-	// Documents yields documents as Client.Walk does: newest first, gaps as
-	// errors. A Complete document replaces everything in the mirror (5005#1).
-	Documents iter.Seq2[*feedhistory.Document, error]
+	// Readings yields documents as Client.Walk does, newest first. A Complete document
+	// replaces everything in the mirror (5005#1).
+	Readings iter.Seq2[*feedhistory.Reading, error]
 
 	// Stamp returns when an entry last changed, if the source knows better than the entry
 	// itself: the duplicate rules, and tombstones, then go by this time. Nil means the
@@ -49,8 +49,7 @@ type Source struct {
 // committed, a gap stands for possible further ones, so the verdict is Partial if
 // anything cuts the source short.
 //
-// Merge records each *Gap among the errors, and continues. Any other error ends Merge,
-// which returns it; the feed's Mark is then the last document's. After a Merge without
+// Merge records the Gaps of the Readings. An error ends Merge, which returns it; the feed's Mark is then the last document's. After a Merge without
 // gaps, windows missed by polls no longer count as gaps, if it has brought any document but
 // the feed's own, or a proof.
 //
@@ -58,8 +57,8 @@ type Source struct {
 // it is interrupted: then the feed is due. It counts as a poll in Feed.Polls and
 // Feed.Polled.
 func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, error) {
-	if src.Documents == nil {
-		return nil, errors.New("mirror: Merge: Source.Documents must be set")
+	if src.Readings == nil {
+		return nil, errors.New("mirror: Merge: Source.Readings must be set")
 	}
 	p, err := m.begin(ctx, url)
 	if err != nil {
@@ -76,29 +75,25 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 			d.From == p.source && (!src.Adds && d.Kind != debtCount || d.isCut())
 	})
 	whole, brought := true, false
-	for doc, err := range src.Documents {
-		if p.allowance.full { // the rest would not fit either
+	for r, err := range src.Readings {
+		if p.allowance.full && (err != nil || !r.End) { // the rest would not fit either
 			whole = false
 			p.owe(p.sourceGap("some of the recovered entries are not stored"))
 			break
 		}
-		gap, isGap := errors.AsType[*feedhistory.Gap](err)
-		if isGap {
-			doc = gap.Document
+		if err != nil {
+			return p.stop(err)
+		}
+		doc := r.Document
+		for _, gap := range r.Gaps {
+			doc = cmp.Or(doc, gap.Document)
 		}
 		if err := p.makeRoom(doc); err != nil {
 			return p.stop(err)
 		}
-		if isGap {
-			d := newDebt(gap)
-			d.From, d.Found = p.source, p.now
-			l.crossOut(func(old debt) bool { return old.URL == d.URL && old.From == p.source && old.Reason == d.Reason })
-			p.owe(d)
-			p.changes.More = p.changes.More || d.Reason == feedhistory.ReasonBudget
-			err, whole = nil, false
-		}
-		if err != nil {
-			return p.stop(err)
+		for _, gap := range r.Gaps {
+			p.oweOfSource(gap)
+			whole = false
 		}
 		if doc == nil {
 			continue
@@ -120,6 +115,15 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 	l.crossOut(func(d debt) bool { return d.From == p.source && d.Reason == feedhistory.ReasonInterrupted })
 	p.end(src, whole, brought)
 	return p.finish()
+}
+
+// oweOfSource enters a gap of the source, in place of an earlier one like it.
+func (p *poll) oweOfSource(gap *feedhistory.Gap) {
+	d := newDebt(gap)
+	d.From, d.Found = p.source, p.now
+	p.ledger.crossOut(func(old debt) bool { return old.URL == d.URL && old.From == p.source && old.Reason == d.Reason })
+	p.owe(d)
+	p.changes.More = p.changes.More || d.Reason == feedhistory.ReasonBudget
 }
 
 // goesOn notes, in the commit of a document, the possibility of more documents. It

@@ -9,7 +9,6 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
-	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/feedhistory/feedhistory/togofeed"
 	"github.com/stretchr/testify/require"
 )
@@ -19,7 +18,7 @@ import (
 func republished(t *testing.T, format feedhistory.Format, url, text string) (*feedhistory.History, *memory) {
 	doc, err := feedhistory.Parse(strings.NewReader(text), url)
 	require.NoError(t, err)
-	h, err := feedhistory.Merge(feedtest.Values(doc))
+	h, err := feedhistory.Merge(feedhistory.Readings(doc))
 	require.NoError(t, err)
 	out := newMemory()
 	p := &Publisher{Output: out, Base: base, Format: format, Recent: -1, Split: compose.Split{Size: 1}}

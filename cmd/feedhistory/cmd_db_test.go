@@ -272,7 +272,7 @@ func TestExportCarriesTheVerdict(t *testing.T) {
 				require.NoError(t, to.Close())
 				doc, err := feedhistory.Parse(strings.NewReader(done(t, "", "export", "--db", db, "--format", format, url)), url)
 				require.NoError(t, err)
-				h, err := feedhistory.Merge(func(yield func(*feedhistory.Document, error) bool) { yield(doc, nil) })
+				h, err := feedhistory.Merge(feedhistory.Readings(doc))
 				require.NoError(t, err)
 				require.Equal(t, want, h.Verdict())
 				if at.IsZero() {

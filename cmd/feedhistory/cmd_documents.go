@@ -271,11 +271,13 @@ func (f *feedFetch) history(url string) (*backfill.Recovery, error) {
 		p = f.NewProgress()
 	}
 	defer p.End()
-	for doc, err := range p.Watch(walk.Documents) {
-		f.first = cmp.Or(f.first, doc)
-		more := f.merger.Add(doc, err)
-		if printErr := f.printNew(doc, err); printErr != nil {
-			return nil, &terminal.OutputError{Err: printErr}
+	for r, err := range p.Watch(walk.Readings) {
+		more := f.merger.Add(r, err)
+		for _, doc := range documentsOf(r) {
+			f.first = cmp.Or(f.first, doc)
+			if err := f.printNew(doc); err != nil {
+				return nil, &terminal.OutputError{Err: err}
+			}
 		}
 		if !more {
 			break
@@ -325,12 +327,25 @@ func (f *feedFetch) isPrivate(feed string) bool {
 // copies breaks a rule (5005#16); fetch prints such a copy at the end, and so it does with
 // the deletion of a printed entry.
 
-// printNew prints the entries new in a document.
-func (f *feedFetch) printNew(doc *feedhistory.Document, err error) error {
-	if gap, ok := errors.AsType[*feedhistory.Gap](err); ok && doc == nil {
-		doc = gap.Document
+// documentsOf returns the document of a Reading, or the readable part of one.
+func documentsOf(r *feedhistory.Reading) (docs []*feedhistory.Document) {
+	if r == nil {
+		return nil
 	}
-	if doc == nil || f.printed == nil {
+	if r.Document != nil {
+		docs = append(docs, r.Document)
+	}
+	for _, gap := range r.Gaps {
+		if gap.Document != nil {
+			docs = append(docs, gap.Document)
+		}
+	}
+	return docs
+}
+
+// printNew prints the entries new in a document.
+func (f *feedFetch) printNew(doc *feedhistory.Document) error {
+	if f.printed == nil {
 		return nil
 	}
 	if f.of == "" {

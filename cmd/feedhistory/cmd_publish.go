@@ -396,7 +396,7 @@ func (c *publishCommand) loadFeed(r io.Reader) (*input, error) {
 	if strings.Contains(doc.Text(), "schemas.google.com/blogger/") || strings.Contains(doc.Text(), "draft>") {
 		left = leaveOut(doc)
 	}
-	h, err := feedhistory.Merge(func(yield func(*feedhistory.Document, error) bool) { yield(doc, nil) })
+	h, err := feedhistory.Merge(feedhistory.Readings(doc))
 	if err != nil {
 		return nil, err
 	}

@@ -214,7 +214,7 @@ func (r *recipeRun) read(dir string) *builtFeed {
 	for name, text := range b.files {
 		doc, err := feedhistory.Parse(strings.NewReader(text), "https://example.org/feeds/"+filepath.ToSlash(name))
 		require.NoError(r.t, err)
-		all.Add(doc, nil)
+		all.Add(&feedhistory.Reading{Document: doc}, nil)
 	}
 	history, err := all.History()
 	require.NoError(r.t, err)

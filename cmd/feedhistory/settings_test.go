@@ -131,7 +131,7 @@ func numberedSettings(t *testing.T) map[string]setting {
 		"drHarvester": {drc, func() error { return first(drc.Harvest(ctx, datareplication.Mark{}).Entities()) }, ""},
 		"Resources":   {of, func() error { _, err := drc.Keep(ctx, m, *of); return err }, ""},
 		"drServer":    {drp, func() error { return drp.Append(ctx) }, ""},
-		"mrHarvester": {mrc, func() error { return first(mrc.Harvest(ctx, modifiedrange.Mark{}).Documents()) }, "Overlap"},
+		"mrHarvester": {mrc, func() error { return first(mrc.Harvest(ctx, modifiedrange.Mark{}).Readings()) }, "Overlap"},
 		"mrServer":    {mrh, func() error { return logged(func(l *slog.Logger) { mrh.Logger = l; _ = asked(mrh) }) }, ""},
 		"Options": {options, func() error {
 			_, err := suite.Run(ctx, func(context.Context, string, string) (*suite.Result, error) { return nil, nil }, nil, options)
@@ -311,7 +311,7 @@ func TestUnsetFieldsAreNamed(t *testing.T) {
 		"mirror: Mirror.Store must be set": func() error {
 			m := &mirror.Mirror{}
 			_, update := m.Update(ctx, "https://example.org/")
-			_, merge := m.Merge(ctx, "https://example.org/", mirror.Source{Documents: func(func(*feedhistory.Document, error) bool) {}})
+			_, merge := m.Merge(ctx, "https://example.org/", mirror.Source{Readings: feedhistory.Readings()})
 			for _, err := range []error{update, merge, m.ReadMark(ctx, "", "", nil), (&mirror.Poller{Mirror: m}).Run(ctx)} {
 				require.ErrorContains(t, err, "mirror: Mirror.Store must be set")
 			}

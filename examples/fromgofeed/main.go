@@ -7,7 +7,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -60,14 +59,14 @@ func all(ctx context.Context, client *feedhistory.Client, url string) (*gofeed.F
 func poll(
 	ctx context.Context, client *feedhistory.Client, url string, known feedhistory.Known,
 ) (*gofeed.Feed, feedhistory.Known, error) {
-	doc, err := client.Poll(ctx, url, known)
-	if _, same := errors.AsType[*feedhistory.Unchanged](err); same {
-		return nil, known, nil
-	}
+	reading, err := client.Poll(ctx, url, known)
 	if err != nil {
 		return nil, known, err
 	}
-	return togofeed.Document(doc), doc.Known(), nil
+	if reading.Unchanged {
+		return nil, reading.Known, nil
+	}
+	return togofeed.Document(reading.Document), reading.Known, nil
 }
 
 func run(ctx context.Context, w io.Writer, client *feedhistory.Client, url string) error {

@@ -32,7 +32,7 @@ func main() {
 
 // show prints a page of entries for each line of the input, and at the end the verdict.
 func show(ctx context.Context, in io.Reader, out io.Writer, client *feedhistory.Client, url string, page int) error {
-	s := newScroll(client.Walk(ctx, url, nil))
+	s := newScroll(client.Walk(ctx, url))
 	defer s.stop()
 	for lines := bufio.NewScanner(in); ; {
 		entries := s.next(page)
@@ -59,13 +59,13 @@ func show(ctx context.Context, in io.Reader, out io.Writer, client *feedhistory.
 
 // A scroll is a walk through a feed at the reader's pace.
 type scroll struct {
-	pull   func() (*feedhistory.Document, error, bool)
+	pull   func() (*feedhistory.Reading, error, bool)
 	stop   func()
 	merger feedhistory.Merger
 	shown  map[string]*feedhistory.Entry // by ID
 }
 
-func newScroll(walk iter.Seq2[*feedhistory.Document, error]) *scroll {
+func newScroll(walk iter.Seq2[*feedhistory.Reading, error]) *scroll {
 	s := &scroll{shown: map[string]*feedhistory.Entry{}}
 	s.pull, s.stop = iter.Pull2(walk)
 	return s
@@ -81,10 +81,10 @@ func (s *scroll) next(n int) (entries []*feedhistory.Entry) {
 		if len(entries) == n {
 			break
 		}
-		var doc *feedhistory.Document
+		var reading *feedhistory.Reading
 		var err error
-		if doc, err, more = s.pull(); more {
-			s.merger.Add(doc, err) // drops duplicates, applies deletions, collects gaps
+		if reading, err, more = s.pull(); more {
+			s.merger.Add(reading, err) // drops duplicates, applies deletions, collects gaps
 		}
 	}
 	for _, e := range entries {

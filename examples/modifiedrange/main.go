@@ -41,7 +41,7 @@ func produce(items *[]modifiedrange.Item, now func() time.Time) http.Handler {
 func consume(ctx context.Context, out io.Writer, client *feedhistory.Client, mark modifiedrange.Mark) (modifiedrange.Mark, error) {
 	h := modifiedrange.Harvester{HTTP: client, URL: wire.Site + "collection"}
 	harvest := h.Harvest(ctx, mark)
-	history, err := feedhistory.Merge(harvest.Documents())
+	history, err := feedhistory.Merge(harvest.Readings())
 	if err != nil {
 		return mark, err
 	}

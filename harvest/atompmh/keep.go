@@ -42,7 +42,7 @@ func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Report,
 		return nil, err
 	}
 	return m.Merge(ctx, h.URL, mirror.Source{
-		Name: sourceName, Documents: k.documents(ctx), Adds: k.resumed, Mark: k.mark, End: k.ending,
+		Name: sourceName, Readings: k.readings(ctx), Adds: k.resumed, Mark: k.mark, End: k.ending,
 	})
 }
 
@@ -51,7 +51,7 @@ type keeper struct {
 	*Harvester
 	state  keepState
 	ranges []mediaRange
-	yield  func(*feedhistory.Document, error) bool
+	yield  func(*feedhistory.Reading, error) bool
 
 	r       *reading
 	resumed bool            // an earlier harvest was cut short
@@ -71,17 +71,17 @@ const (
 	whole            // everything was read
 )
 
-// deliver yields a document or a gap to Merge, and reports whether Merge wants more.
-func (k *keeper) deliver(doc *feedhistory.Document, gap error) bool {
-	if k.end != stopped && !k.yield(doc, gap) {
+// deliver yields a Reading to Merge, or the last error, and reports whether Merge wants more.
+func (k *keeper) deliver(r *feedhistory.Reading, err error) bool {
+	if k.end != stopped && !k.yield(r, err) {
 		k.end = stopped
 	}
 	return k.end != stopped
 }
 
-// documents yields the documents to merge, newest first, and the gaps.
-func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document, error] {
-	return func(yield func(*feedhistory.Document, error) bool) {
+// readings yields the documents to merge, newest first, and the gaps.
+func (k *keeper) readings(ctx context.Context) iter.Seq2[*feedhistory.Reading, error] {
+	return func(yield func(*feedhistory.Reading, error) bool) {
 		client, done := k.client()
 		defer done()
 		client.PerHost = 1 // a document requested in advance would be requested again after a kill
@@ -200,7 +200,7 @@ func (k *keeper) merge(doc *feedhistory.Document, older string, damaged bool) {
 		if i == len(layers)-1 {
 			k.advance(was, older)
 		}
-		if !k.deliver(layer, nil) {
+		if !k.deliver(&feedhistory.Reading{Document: layer}, nil) {
 			return
 		}
 	}
@@ -227,7 +227,7 @@ func (k *keeper) miss(gap *feedhistory.Gap) error {
 		return nil
 	}
 	for _, layer := range k.layers(doc) {
-		if !k.deliver(layer, nil) {
+		if !k.deliver(&feedhistory.Reading{Document: layer}, nil) {
 			return errStopped
 		}
 	}
@@ -248,15 +248,13 @@ func (k *keeper) finish() {
 			return
 		}
 		for _, doc := range docs {
-			if !k.deliver(doc, nil) {
+			if !k.deliver(&feedhistory.Reading{Document: doc}, nil) {
 				return
 			}
 		}
 	}
-	for _, gap := range k.r.gaps {
-		if !k.deliver(nil, gap) {
-			return
-		}
+	if len(k.r.gaps) > 0 && !k.deliver(&feedhistory.Reading{Gaps: k.r.gaps}, nil) {
+		return
 	}
 	if k.end == stopped || len(k.r.gaps) > 0 {
 		return

@@ -263,8 +263,11 @@ func TestProducer(t *testing.T) {
 
 // versionsOf counts the entries of a record.
 func versionsOf(t *testing.T, client *feedhistory.Client, url, id string) (n int) {
-	for _, doc := range feedtest.All(t, client.Walk(t.Context(), url, nil)) {
-		for _, e := range doc.Entries {
+	for _, r := range feedtest.All(t, client.Walk(t.Context(), url)) {
+		if r.Document == nil {
+			continue
+		}
+		for _, e := range r.Document.Entries {
 			if e.ID == id {
 				n++
 			}

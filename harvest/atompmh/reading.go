@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -16,6 +15,7 @@ import (
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/harvest"
 	"github.com/feedhistory/feedhistory/internal/chain"
+	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
@@ -27,7 +27,9 @@ type reading struct {
 	from  mark
 	chain chainReader
 
+	at        *feedhistory.Reading  // the latest of the walk
 	first     *feedhistory.Document // the newest copy of the subscription document
+	known     feedhistory.Known     // what to remember of it
 	unchanged bool                  // whether it is the one in the mark
 	documents int
 	requests  int
@@ -105,42 +107,56 @@ func (r *reading) walk(ctx context.Context, client *feedhistory.Client, w walker
 		}
 		return feedhistory.Known{}
 	}}
-	for doc, err := range client.Walk(r.h.with(ctx), r.h.URL, past) {
-		gap, isGap := errors.AsType[*feedhistory.Gap](err)
-		same, isSame := errors.AsType[*feedhistory.Unchanged](err)
+	walk := door.Root.Walk(r.h.with(ctx), client, r.h.URL, past).(iter.Seq2[*feedhistory.Reading, error])
+	for at, err := range walk {
 		more := true
-		if !isGap || !r.isNoted(gap) {
+		if err == nil {
+			more, err = r.take(at, w)
+		} else {
 			r.requests++
-		}
-		switch {
-		case isGap && r.isNoted(gap):
-			err = nil
-		case isGap:
-			err = w.miss(gap)
-		case isSame:
-			err, r.unchanged, r.now = nil, true, time.Now()
-			if more = w.unchanged != nil; more { // otherwise nothing it leads to has changed either
-				w.unchanged(same.Known.Older)
-			}
-		case err != nil:
-		case doc.Format != feedhistory.Atom && !r.hasBegun():
-			err = notAtom(doc)
-		case doc.Format != feedhistory.Atom:
-			r.gaps = append(append(r.gaps, doc.Missing(feedhistory.Plain)...), harvest.NewGap(doc.URL, notAtom(doc)))
-			more = w.unchanged != nil
-		default:
-			damage := doc.Missing(feedhistory.Plain) // anything missing outside its entries may only be lost
-			if gap := torn(doc); gap != nil && len(damage) == 0 {
-				damage = []*feedhistory.Gap{gap}
-			}
-			r.gaps = append(r.gaps, damage...)
-			more, err = w.document(doc, len(damage) > 0)
 		}
 		if err != nil || !more {
 			return err
 		}
 	}
 	return nil
+}
+
+// take processes a Reading of the walk, and reports whether more are wanted.
+func (r *reading) take(at *feedhistory.Reading, w walker) (more bool, err error) {
+	gaps := slices.DeleteFunc(slices.Clone(at.Gaps), r.isNoted)
+	if at.Document != nil || at.Unchanged || len(gaps) > 0 {
+		r.requests++
+	}
+	for _, gap := range gaps {
+		if err := w.miss(gap); err != nil {
+			return false, err
+		}
+	}
+	switch doc := at.Document; {
+	case at.Unchanged:
+		r.unchanged, r.now = true, time.Now()
+		if w.unchanged == nil { // nothing it leads to has changed either
+			return false, nil
+		}
+		w.unchanged(at.Known.Older)
+		return true, nil
+	case doc == nil:
+		return true, nil
+	case doc.Format != feedhistory.Atom && !r.hasBegun():
+		return false, notAtom(doc)
+	case doc.Format != feedhistory.Atom:
+		r.gaps = append(append(r.gaps, doc.Missing(feedhistory.Plain)...), harvest.NewGap(doc.URL, notAtom(doc)))
+		return w.unchanged != nil, nil
+	default:
+		damage := doc.Missing(feedhistory.Plain) // anything missing outside its entries may only be lost
+		if gap := torn(doc); gap != nil && len(damage) == 0 {
+			damage = []*feedhistory.Gap{gap}
+		}
+		r.gaps = append(r.gaps, damage...)
+		r.at = at
+		return w.document(doc, len(damage) > 0)
+	}
 }
 
 // torn returns the gap of a document with an element that has lost its end, or its beginning,
@@ -281,7 +297,7 @@ func (r *reading) isNoted(gap *feedhistory.Gap) bool {
 // complete, one harvest must make up for it: records nowhere in the whole feed were
 // deleted before.
 func (r *reading) begin(doc *feedhistory.Document) {
-	r.first, r.now = doc, dateOf(doc)
+	r.first, r.known, r.now = doc, r.at.Known, dateOf(doc)
 	switch {
 	case r.from.isZero() || updatedOf(doc).Before(r.from.Time) && !r.from.Complete:
 		r.scope = everything
@@ -301,7 +317,7 @@ func (r *reading) begin(doc *feedhistory.Document) {
 
 // again takes the subscription document read again, because an archive was missing.
 func (r *reading) again(doc *feedhistory.Document) {
-	r.first, r.chain = doc, chainReader{unfit: true}
+	r.first, r.known, r.chain = doc, r.at.Known, chainReader{unfit: true}
 }
 
 // isKnown reports whether a document is an archive known from the last harvest, at which
@@ -322,7 +338,7 @@ func olderThan(doc *feedhistory.Document) string {
 // dateOf returns when a document came, by the server's clock, which should also stamp
 // the producer's changes; by our own clock if the server does not tell the time.
 func dateOf(doc *feedhistory.Document) time.Time {
-	date, _ := http.ParseTime(doc.Header.Get("Date"))
+	date, _ := http.ParseTime(doc.Response.Header.Get("Date"))
 	return feedtime.First(date.UTC(), doc.Response.Received, time.Now())
 }
 
@@ -364,7 +380,7 @@ func (r *reading) whole() bool { return len(r.gaps) == 0 }
 // entries from the future, it says nothing about those before them, so it must be read
 // again even if it has not changed.
 func (r *reading) subscription() feedhistory.Known {
-	known := r.first.Known()
+	known := r.known
 	if slices.ContainsFunc(r.first.Entries, func(e *feedhistory.Entry) bool { return e.Updated.After(r.now) }) {
 		known.ETag, known.LastModified, known.Digest = "", "", ""
 	}

@@ -65,7 +65,7 @@ func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*
 		return mark
 	}
 	return m.Merge(ctx, h.URL, mirror.Source{
-		Name: name, Documents: k.documents(ctx), Mark: mark,
+		Name: name, Readings: k.readings(ctx), Mark: mark,
 		End: func() (json.RawMessage, bool, time.Time) {
 			return mark(), h.Snapshot != "" && of.Key != nil, time.Time{}
 		},
@@ -83,7 +83,7 @@ type keeper struct {
 	Resources
 	h     *Harvester
 	store mirror.Store
-	yield func(*feedhistory.Document, error) bool
+	yield func(*feedhistory.Reading, error) bool
 
 	mark    mark // after the last document yielded
 	begun   bool // a document was yielded
@@ -106,11 +106,11 @@ type place struct {
 // mostBodies is the approximate maximum size of the bodies in a document.
 const mostBodies = 8 << 20
 
-// documents harvests. A document ends with its page, unless the page is the newest, so the mark
+// readings harvests. A document ends with its page, unless the page is the newest, so the mark
 // after it needs no page again. An error ends the harvest; if something has come before, even
-// only the place where the next harvest begins to look, the error is a *feedhistory.Gap.
-func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document, error] {
-	return func(yield func(*feedhistory.Document, error) bool) {
+// only the place where the next harvest begins to look, the error is a Gap.
+func (k *keeper) readings(ctx context.Context) iter.Seq2[*feedhistory.Reading, error] {
+	return func(yield func(*feedhistory.Reading, error) bool) {
 		k.yield, k.place = yield, place{done: k.mark.Mark, last: k.mark.Time, order: k.mark.Order}
 		k.begin()
 		from := *k.h
@@ -143,7 +143,8 @@ func (k *keeper) documents(ctx context.Context) iter.Seq2[*feedhistory.Document,
 			return
 		}
 		if k.begun && ctx.Err() == nil {
-			err = gapOf(k.h.URL, err)
+			yield(&feedhistory.Reading{Gaps: []*feedhistory.Gap{gapOf(k.h.URL, err)}}, nil)
+			return
 		}
 		yield(nil, err)
 	}
@@ -172,7 +173,7 @@ func (k *keeper) flush(ctx context.Context) error {
 	}
 	k.begin()
 	k.begun = true
-	if k.stopped = !k.yield(doc, nil); k.stopped {
+	if k.stopped = !k.yield(&feedhistory.Reading{Document: doc}, nil); k.stopped {
 		return errStopped
 	}
 	return err

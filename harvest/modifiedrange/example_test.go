@@ -36,7 +36,7 @@ func Example() {
 	var mark modifiedrange.Mark // a program stores it
 	for range 2 {
 		harvest := h.Harvest(context.Background(), mark)
-		history, err := feedhistory.Merge(harvest.Documents())
+		history, err := feedhistory.Merge(harvest.Readings())
 		if err != nil {
 			panic(err)
 		}

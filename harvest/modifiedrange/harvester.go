@@ -104,26 +104,20 @@ type Harvest struct {
 	gaps     []*feedhistory.Gap
 }
 
-// Documents yields the server's answers, most recently modified items first, and no item
+// Readings yields the server's answers, most recently modified items first, and no item
 // twice. From a Mark with a Rest, it yields the Rest first, and then the items modified
 // since, some of which may come a second time. Their entries and deletions are changes:
 // anything else has not changed. A document without any means only that Mark has moved.
 //
-// An error on the first document is yielded as it is, as is the context's. Later, a
-// missing part is yielded as a nil document and a *feedhistory.Gap. After a Gap
+// An error on the first document ends the harvest, as does the context's. Later, a
+// missing part is a Gap of a Reading without a document. After a Gap
 // wrapping a harvest.ErrLoss, the harvest may continue with older items; any other
 // *harvest.Error or the error of a request ends it. So
 // you can pass the sequence to feedhistory.Merge, as you would a walk's. Ranging again
 // starts the harvest again.
-func (h *Harvest) Documents() iter.Seq2[*feedhistory.Document, error] {
-	return func(take func(*feedhistory.Document, error) bool) {
+func (h *Harvest) Readings() iter.Seq2[*feedhistory.Reading, error] {
+	return func(yield func(*feedhistory.Reading, error) bool) {
 		*h = Harvest{h: h.h, ctx: h.ctx, from: h.from, at: h.from}
-		yield := func(doc *feedhistory.Document, err error) bool {
-			if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
-				h.gaps = append(h.gaps, gap)
-			}
-			return take(doc, err)
-		}
 		if err := h.h.Budget.Check("modifiedrange"); err != nil {
 			yield(nil, err)
 			return
@@ -159,7 +153,7 @@ func (h *Harvest) Dialect() Dialect { return h.dialect }
 // Requests returns the number of requests.
 func (h *Harvest) Requests() int { return h.requests }
 
-// Gaps returns what is missing: the gaps that Documents has yielded.
+// Gaps returns what is missing: the gaps of its Readings.
 func (h *Harvest) Gaps() []*feedhistory.Gap { return slices.Clone(h.gaps) }
 
 // A run is a harvest under way.
@@ -167,7 +161,7 @@ type run struct {
 	*Harvest
 	ctx    context.Context // for the requests
 	http   *feedhistory.Client
-	yield  func(*feedhistory.Document, error) bool
+	yield  func(*feedhistory.Reading, error) bool
 	limits harvest.Budget
 	from   Mark // the Harvest's; after its Rest, the following one
 	bytes  int64
@@ -299,7 +293,7 @@ func (r *run) step() error {
 func (r *run) yieldLosses() {
 	for _, loss := range r.lost {
 		r.lossy = true
-		if r.stopped = r.stopped || !r.yield(nil, harvest.NewGap(r.h.URL, loss)); r.stopped {
+		if r.stopped = r.stopped || !r.miss(harvest.NewGap(r.h.URL, loss)); r.stopped {
 			break
 		}
 	}
@@ -347,13 +341,19 @@ func (r *run) end(err error) {
 	case !r.begun:
 		r.yield(nil, err)
 	case isGap:
-		r.yield(nil, g)
+		r.miss(g)
 	case answered && answer.Reason == feedhistory.ReasonStatus && r.h.Dialect == AnyDialect && !r.supported:
 		// The earlier dialects were ignored, and this one is refused.
-		r.yield(nil, harvest.NewGap(r.h.URL, r.ignored("")))
+		r.miss(harvest.NewGap(r.h.URL, r.ignored("")))
 	default:
-		r.yield(nil, harvest.NewGap(r.h.URL, err))
+		r.miss(harvest.NewGap(r.h.URL, err))
 	}
+}
+
+// miss yields a gap.
+func (r *run) miss(g *feedhistory.Gap) bool {
+	r.gaps = append(r.gaps, g)
+	return r.yield(&feedhistory.Reading{URL: g.URL, Gaps: []*feedhistory.Gap{g}}, nil)
 }
 
 // yieldDocument yields a document if it has something new, or is the first, or if the mark has moved.
@@ -362,7 +362,7 @@ func (r *run) yieldDocument(doc *feedhistory.Document) {
 		return
 	}
 	r.begun, r.reported = true, r.at
-	r.stopped = !r.yield(doc, nil)
+	r.stopped = !r.yield(&feedhistory.Reading{URL: r.h.URL, Document: doc, Response: doc.Response}, nil)
 }
 
 // ignored returns the error for a server that ignores all dialects so far.
@@ -620,7 +620,7 @@ func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Report,
 		return mark, whole, time.Time{}
 	}
 	return m.Merge(ctx, h.URL, mirror.Source{
-		Name: name, Documents: run.Documents(), Stamp: func(e *feedhistory.Entry) time.Time { return run.stamp.of(e) },
+		Name: name, Readings: run.Readings(), Stamp: func(e *feedhistory.Entry) time.Time { return run.stamp.of(e) },
 		End: mark, Adds: from.Rest != Rest{},
 		Mark: func() json.RawMessage {
 			mark, _, _ := mark()

@@ -51,7 +51,7 @@ func TestStampEdited(t *testing.T) {
 	handler, asked := answers(299, first, `<feed xmlns="http://www.w3.org/2005/Atom"/>`)
 	c := (&wire{handler: handler}).client()
 	c.Dialect = ModifiedRange
-	h, err := feedhistory.Merge(c.Harvest(t.Context(), Mark{}).Documents())
+	h, err := feedhistory.Merge(c.Harvest(t.Context(), Mark{}).Readings())
 	require.NoError(t, err)
 	assert.Empty(t, h.Gaps)
 	assert.Len(t, h.Entries, 2)
@@ -64,7 +64,7 @@ func TestStampUnreadable(t *testing.T) {
 	first := fmt.Sprintf(editedFeed, `<app:edited>in August</app:edited>`)
 	handler, _ := answers(200, first, "")
 	sync := (&wire{handler: handler}).client().Harvest(t.Context(), Mark{})
-	h, err := feedhistory.Merge(sync.Documents())
+	h, err := feedhistory.Merge(sync.Readings())
 	require.NoError(t, err)
 	require.Len(t, h.Gaps, 1)
 	require.Equal(t, h.Gaps, sync.Gaps())
@@ -79,7 +79,7 @@ func TestStampChanges(t *testing.T) {
 	handler, _ := answers(206, first, strings.ReplaceAll(fmt.Sprintf(editedFeed, ""), "urn:", "urn:x"))
 	c := (&wire{handler: handler}).client()
 	sync := c.Harvest(t.Context(), Mark{})
-	h, err := feedhistory.Merge(sync.Documents())
+	h, err := feedhistory.Merge(sync.Readings())
 	require.NoError(t, err)
 	require.Len(t, h.Gaps, 1)
 	stamp := feedtest.ErrorAs[*harvest.Error](t, h.Gaps[0])
@@ -92,7 +92,7 @@ func TestStampChanges(t *testing.T) {
 // A part without items says nothing about the rest.
 func TestEmptyPart(t *testing.T) {
 	handler, _ := answers(206, `<feed xmlns="http://www.w3.org/2005/Atom"/>`, "")
-	h, err := feedhistory.Merge((&wire{handler: handler}).client().Harvest(t.Context(), Mark{}).Documents())
+	h, err := feedhistory.Merge((&wire{handler: handler}).client().Harvest(t.Context(), Mark{}).Readings())
 	require.NoError(t, err)
 	require.Len(t, h.Gaps, 1)
 	loss := feedtest.ErrorAs[*harvest.Error](t, h.Gaps[0])
@@ -106,7 +106,7 @@ func TestLimits(t *testing.T) {
 	} {
 		c := (&wire{handler: groups(1, 1, 1, 1, 1, 1).handler(2)}).client()
 		c.Budget = limits
-		h, err := feedhistory.Merge(c.Harvest(t.Context(), Mark{}).Documents())
+		h, err := feedhistory.Merge(c.Harvest(t.Context(), Mark{}).Readings())
 		require.NoError(t, err)
 		require.Len(t, h.Gaps, 1)
 		assert.Equal(t, feedhistory.ReasonBudget, h.Gaps[0].Reason)
@@ -123,12 +123,12 @@ func TestLostResponses(t *testing.T) {
 	w.lose = func() bool { requests++; return requests == lost }
 	from := Mark{Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	sync := w.client().Harvest(t.Context(), from)
-	h, err := feedhistory.Merge(sync.Documents())
+	h, err := feedhistory.Merge(sync.Readings())
 	require.ErrorIs(t, err, errLost)
 	assert.Nil(t, h)
 
 	requests, lost = 0, 2
-	h, err = feedhistory.Merge(sync.Documents()) // starts again
+	h, err = feedhistory.Merge(sync.Readings()) // starts again
 	require.NoError(t, err)
 	require.Len(t, h.Gaps, 1)
 	require.ErrorIs(t, h.Gaps[0], errLost)
@@ -139,7 +139,7 @@ func TestLostResponses(t *testing.T) {
 	assert.NotZero(t, next.Rest)
 
 	continued := w.client().Harvest(t.Context(), next)
-	h, err = feedhistory.Merge(continued.Documents())
+	h, err = feedhistory.Merge(continued.Readings())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"urn:1:0", "urn:2:0", "urn:3:0", "urn:4:0"}, ids(h)) // the first of them again, to find what was cut
 	after, whole := continued.Mark()
@@ -148,7 +148,7 @@ func TestLostResponses(t *testing.T) {
 	assert.True(t, after.Since.After(from.Since))
 
 	lost = 0
-	h, err = feedhistory.Merge(sync.Documents())
+	h, err = feedhistory.Merge(sync.Readings())
 	require.NoError(t, err)
 	assert.Len(t, h.Entries, 5)
 	next, whole = sync.Mark()
@@ -202,7 +202,7 @@ func TestMarks(t *testing.T) {
 				c := w.client()
 				c.Dialect = ModifiedRange
 				first := c.Harvest(t.Context(), Mark{Since: mark(test.from)})
-				h, err := feedhistory.Merge(first.Documents())
+				h, err := feedhistory.Merge(first.Readings())
 				require.NoError(t, err)
 				require.Empty(t, h.Gaps)
 				require.Len(t, slices.Concat(ids(h), deleted(h)), len(test.items))
@@ -214,7 +214,7 @@ func TestMarks(t *testing.T) {
 				if _, is := test.items["a"]; is {
 					s.put("urn:a", "other text", s.items["urn:a"].at) // within the unit of its stamp
 				}
-				h, err = feedhistory.Merge(c.Harvest(t.Context(), next).Documents())
+				h, err = feedhistory.Merge(c.Harvest(t.Context(), next).Readings())
 				require.NoError(t, err)
 				for id := range s.items {
 					require.Equal(t, id == "urn:late" || id == "urn:a" && !s.items[id].at.Before(next.Since), slices.Contains(ids(h), id), id)
@@ -228,12 +228,12 @@ func TestMarks(t *testing.T) {
 func TestManySeen(t *testing.T) {
 	w := &wire{handler: groups(mostSeen + 5).handler(0)}
 	first := w.client().Harvest(t.Context(), Mark{})
-	h, err := feedhistory.Merge(first.Documents())
+	h, err := feedhistory.Merge(first.Readings())
 	require.NoError(t, err)
 	require.Len(t, h.Entries, mostSeen+5)
 	next, _ := first.Mark()
 	require.Len(t, strings.Fields(next.Seen), mostSeen)
-	h, err = feedhistory.Merge(w.client().Harvest(t.Context(), next).Documents())
+	h, err = feedhistory.Merge(w.client().Harvest(t.Context(), next).Readings())
 	require.NoError(t, err)
 	require.Len(t, h.Entries, 5)
 }
@@ -250,7 +250,7 @@ func deleted(h *feedhistory.History) (ids []string) {
 func TestDamagedLater(t *testing.T) {
 	handler, _ := answers(206, `<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>urn:1</id><updated>2026-01-02T00:00:00Z</updated></entry></feed>`,
 		`<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>urn:2</id><updated>2026-01-01T00:00:00Z</updated></entry>`)
-	h, err := feedhistory.Merge((&wire{handler: handler}).client().Harvest(t.Context(), Mark{}).Documents())
+	h, err := feedhistory.Merge((&wire{handler: handler}).client().Harvest(t.Context(), Mark{}).Readings())
 	require.NoError(t, err)
 	require.Len(t, h.Gaps, 1)
 	assert.Equal(t, feedhistory.ReasonTruncated, h.Gaps[0].Reason)
@@ -261,7 +261,7 @@ func TestDamagedLater(t *testing.T) {
 func TestLeaving(t *testing.T) {
 	w := &wire{handler: groups(1, 1, 1, 1, 1).handler(1)}
 	sync := w.client().Harvest(t.Context(), Mark{})
-	for range sync.Documents() {
+	for range sync.Readings() {
 		break
 	}
 	assert.Equal(t, 1, sync.Requests())
@@ -272,7 +272,7 @@ func TestLeaving(t *testing.T) {
 	defer cancel()
 	var last error
 	documents := 0
-	for doc, err := range w.client().Harvest(ctx, Mark{}).Documents() {
+	for doc, err := range w.client().Harvest(ctx, Mark{}).Readings() {
 		if last = err; doc != nil {
 			documents++
 		}
@@ -317,7 +317,7 @@ func TestCalvin(t *testing.T) {
 		}
 	}
 	sync := w.client().Harvest(t.Context(), Mark{Since: at(t, "2004-09-01T16:15:00Z")})
-	h, err := feedhistory.Merge(sync.Documents())
+	h, err := feedhistory.Merge(sync.Readings())
 	require.NoError(t, err)
 	assert.Len(t, h.Entries, 8)
 	assert.Empty(t, h.Gaps)
@@ -328,7 +328,7 @@ func TestCalvin(t *testing.T) {
 
 	s.now = s.now.Add(24 * time.Hour)
 	sync = w.client().Harvest(t.Context(), next)
-	h, err = feedhistory.Merge(sync.Documents())
+	h, err = feedhistory.Merge(sync.Readings())
 	require.NoError(t, err)
 	require.Len(t, h.Entries, 1)
 	assert.Equal(t, "Go-carts, faster", h.Entries[0].Title().Body)
@@ -531,7 +531,7 @@ func TestForeignServers(t *testing.T) {
 			c := w.client()
 			c.Dialect = test.ask
 			sync := c.Harvest(t.Context(), Mark{})
-			h, err := feedhistory.Merge(sync.Documents())
+			h, err := feedhistory.Merge(sync.Readings())
 			require.NoError(t, err)
 			next, ended := sync.Mark()
 			if !assert.Equal(t, test.requests, sync.Requests()) {
@@ -601,7 +601,7 @@ func TestStuck(t *testing.T) {
 	server := &foreign{store: groups(1, 3, 1), dialect: ModifiedRange, limit: 3, cuts: true, closed: true, up: true}
 	w := &wire{handler: server}
 	sync := w.client().Harvest(t.Context(), Mark{})
-	h, err := feedhistory.Merge(sync.Documents())
+	h, err := feedhistory.Merge(sync.Readings())
 	require.NoError(t, err)
 	require.Less(t, sync.Requests(), 10)
 	require.Len(t, h.Entries, 4)
@@ -683,7 +683,7 @@ func testCutter(t *testing.T, name string, c *cutter, sizes []int) {
 	client := w.client()
 	client.Dialect = ModifiedRange
 	sync := client.Harvest(t.Context(), Mark{})
-	h, err := feedhistory.Merge(sync.Documents())
+	h, err := feedhistory.Merge(sync.Readings())
 	require.NoError(t, err, name)
 	require.Less(t, sync.Requests(), 20+20*len(c.items), name)
 	_, whole := sync.Mark()
@@ -702,7 +702,7 @@ func TestHonest(t *testing.T) {
 		s := groupsApart(time.Minute, slices.Repeat([]int{1}, size)...)
 		w := &wire{handler: s.handler(100)}
 		sync := w.client().Harvest(t.Context(), Mark{})
-		h, err := feedhistory.Merge(sync.Documents())
+		h, err := feedhistory.Merge(sync.Readings())
 		require.NoError(t, err)
 		require.Len(t, h.Entries, size)
 		require.Empty(t, h.Gaps)
@@ -732,13 +732,13 @@ func TestHeader(t *testing.T) {
 		asked++
 		return http.Header{"Authorization": {fmt.Sprint("Bearer ", asked)}}, nil
 	}
-	_, _ = feedhistory.Merge(c.Harvest(t.Context(), Mark{}).Documents())
+	_, _ = feedhistory.Merge(c.Harvest(t.Context(), Mark{}).Readings())
 	require.Greater(t, asked, 1)
 	require.Equal(t, asked, hosts["example.org"])
 	require.Equal(t, asked, hosts["other.example"])
 
 	c.Header = func(context.Context, string) (http.Header, error) { return http.Header{"Host": {"other"}}, nil }
-	_, err := feedhistory.Merge(c.Harvest(t.Context(), Mark{}).Documents())
+	_, err := feedhistory.Merge(c.Harvest(t.Context(), Mark{}).Readings())
 	require.ErrorAs(t, err, new(*feedhistory.FetchError))
 }
 
@@ -784,12 +784,12 @@ func (k *killed) run(until int) (ended bool) {
 	c.Dialect, c.Overlap = k.ask, -1
 	k.store.now = k.store.now.Add(time.Hour)
 	h := c.Harvest(k.t.Context(), k.mark)
-	for doc, err := range h.Documents() {
+	for r, err := range h.Readings() {
 		if n >= until {
 			break
 		}
-		if err == nil {
-			k.take(doc, h)
+		if err == nil && r.Document != nil {
+			k.take(r.Document, h)
 		} else {
 			k.lossy = true
 		}
@@ -896,7 +896,7 @@ func TestMalformedStage(t *testing.T) {
 	for _, confirm := range []string{"", "x", "/=", "/=x", "2026-03-01T11:00:00Z/2026-03-01T11:50:00Z", strings.Repeat("=", 9)} {
 		s := groups(slices.Repeat([]int{1}, 30)...)
 		mark := Mark{Rest: Rest{End: s.now.Add(-10 * time.Minute), Next: s.now, Dialect: ModifiedRange, Stage: stage{Confirm: confirm}}}
-		h, err := feedhistory.Merge((&wire{handler: s.handler(4)}).client().Harvest(t.Context(), mark).Documents())
+		h, err := feedhistory.Merge((&wire{handler: s.handler(4)}).client().Harvest(t.Context(), mark).Readings())
 		require.NoError(t, err)
 		require.Empty(t, h.Gaps)
 		require.Len(t, h.Entries, 20, confirm)
@@ -930,7 +930,7 @@ func testLeast(t *testing.T, handler http.Handler, requests int) {
 		c := (&wire{handler: handler}).client()
 		c.Budget.Requests = requests
 		h := c.Harvest(t.Context(), mark)
-		_, err := feedhistory.Merge(h.Documents())
+		_, err := feedhistory.Merge(h.Readings())
 		require.NoError(t, err)
 		mark, whole = h.Mark()
 	}

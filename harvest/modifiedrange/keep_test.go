@@ -118,8 +118,8 @@ func TestNothingAgain(t *testing.T) {
 			}
 			got := map[string]int{}
 			take := func(h *Harvest, most int) (whole bool) {
-				for doc, err := range h.Documents() {
-					for _, e := range documentOf(doc, err) {
+				for r, err := range h.Readings() {
+					for _, e := range entriesOf(r, err) {
 						got[e.ID]++
 					}
 					if most--; most == 0 && lost == 0 {
@@ -145,9 +145,9 @@ func TestNothingAgain(t *testing.T) {
 	}
 }
 
-func documentOf(doc *feedhistory.Document, err error) []*feedhistory.Entry {
-	if err != nil || doc == nil {
+func entriesOf(r *feedhistory.Reading, err error) []*feedhistory.Entry {
+	if err != nil || r.Document == nil {
 		return nil
 	}
-	return doc.Entries
+	return r.Document.Entries
 }

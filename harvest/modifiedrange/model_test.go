@@ -119,10 +119,11 @@ func (m *machine) sync() {
 	sync := m.client.Harvest(m.t.Context(), m.state)
 	came := map[string]bool{}
 	var docs []*feedhistory.Document
-	h, err := feedhistory.Merge(feedtest.Watch(sync.Documents(), func(doc *feedhistory.Document, _ error) {
-		if doc == nil {
+	h, err := feedhistory.Merge(feedtest.Watch(sync.Readings(), func(r *feedhistory.Reading, _ error) {
+		if r == nil || r.Document == nil {
 			return
 		}
+		doc := r.Document
 		if docs = append(docs, doc); m.state.Rest == (Rest{}) {
 			m.once(came, doc)
 		}

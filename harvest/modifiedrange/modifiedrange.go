@@ -9,7 +9,7 @@
 //
 //	h := modifiedrange.Harvester{URL: "https://example.org/collection"}
 //	harvest := h.Harvest(ctx, from) // the mark, zero at first
-//	history, err := feedhistory.Merge(harvest.Documents())
+//	history, err := feedhistory.Merge(harvest.Readings())
 //	…
 //	mark, whole := harvest.Mark() // to be stored together with the history
 //

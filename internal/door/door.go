@@ -2,7 +2,11 @@
 // they were read, which users do not need. The root package sets it.
 package door
 
-import "github.com/feedhistory/feedhistory/internal/feedxml"
+import (
+	"context"
+
+	"github.com/feedhistory/feedhistory/internal/feedxml"
+)
 
 // Root has the functions set by the root package. The entries are *feedhistory.Entry, and the
 // documents *feedhistory.Document, which this package cannot import.
@@ -32,6 +36,10 @@ type Functions struct {
 	// Contradicts returns the target of the link contradicting a mark of its document, of a
 	// gap's error; "" if it is no contradiction.
 	Contradicts func(err error) string
+
+	// Walk is Client.Walk for a caller who remembers earlier walks: past is a *chain.Memory of
+	// feedhistory.Known and *feedhistory.Document, and the result the sequence of that method.
+	Walk func(ctx context.Context, client any, url string, past any) any
 
 	// Observe reads the text of a document again for an observer. It calls see where a head
 	// section, an entry, or RSS's root begins, at each other child of these before it is read,

@@ -182,16 +182,16 @@ func (w *World) NewProgress() *Progress {
 	return &Progress{bar: w.NewBar(0, "looking for the feed")}
 }
 
-// Watch yields the documents and errors of a walk, and counts the documents.
-func (p *Progress) Watch(docs iter.Seq2[*feedhistory.Document, error]) iter.Seq2[*feedhistory.Document, error] {
-	return func(yield func(*feedhistory.Document, error) bool) {
-		for doc, err := range docs {
-			if doc != nil {
+// Watch yields the Readings of a walk, and counts the documents.
+func (p *Progress) Watch(readings iter.Seq2[*feedhistory.Reading, error]) iter.Seq2[*feedhistory.Reading, error] {
+	return func(yield func(*feedhistory.Reading, error) bool) {
+		for r, err := range readings {
+			if r != nil && r.Document != nil {
 				p.documents++
-				p.entries += len(doc.Entries)
+				p.entries += len(r.Document.Entries)
 				p.bar.Describe(fmt.Sprintf("%s · %s", terminal.Count(p.documents, "document", "documents"), terminal.Count(p.entries, "entry", "entries")))
 			}
-			if !yield(doc, err) {
+			if !yield(r, err) {
 				return
 			}
 		}
@@ -427,8 +427,8 @@ func (f *Backfill) Validate() error {
 // A walk reads the documents of a feed and, if the flags ask for it, recovers entries
 // to which the feed does not link.
 type walk struct {
-	Documents iter.Seq2[*feedhistory.Document, error]
-	Result    func(*feedhistory.History) *backfill.Recovery
+	Readings iter.Seq2[*feedhistory.Reading, error]
+	Result   func(*feedhistory.History) *backfill.Recovery
 }
 
 // Walk returns a walk of a feed, with the methods the flags ask for. It tells of work that
@@ -439,12 +439,12 @@ func (f *Backfill) Walk(ctx context.Context, client *feedhistory.Client, url str
 		b.Methods = WithoutArchives(b.Methods) // they would learn the address of a private feed
 	}
 	if b == nil {
-		return walk{client.Walk(ctx, url, nil), func(h *feedhistory.History) *backfill.Recovery {
+		return walk{client.Walk(ctx, url), func(h *feedhistory.History) *backfill.Recovery {
 			return &backfill.Recovery{History: h}
 		}}
 	}
 	w := b.Walk(ctx, url, backfill.Probe{})
-	return walk{w.Documents(), w.Recovery}
+	return walk{w.Readings(), w.Recovery}
 }
 
 // Methods returns the Backfill the flags ask for; nil if they do not ask for one. It tells of

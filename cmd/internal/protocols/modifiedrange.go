@@ -1,6 +1,7 @@
 package protocols
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -64,15 +65,11 @@ func (c *Source) rangeHarvester(w *command.World) *modifiedrange.Harvester {
 func (h *rangeHarvest) changes() error {
 	p := h.NewProgress()
 	defer p.End()
-	for doc, err := range p.Watch(h.Documents()) {
-		if gap, ok := errors.AsType[*feedhistory.Gap](err); ok {
-			doc = gap.Document
-		}
-		if err != nil {
+	for r, err := range p.Watch(h.Readings()) {
+		if err == nil {
+			err = h.read(r)
+		} else {
 			err = h.miss(err)
-		}
-		if h.begun = true; err == nil && doc != nil {
-			err = h.answer(doc)
 		}
 		if err != nil {
 			return err
@@ -81,15 +78,30 @@ func (h *rangeHarvest) changes() error {
 	return nil
 }
 
+// read prints a Reading.
+func (h *rangeHarvest) read(r *feedhistory.Reading) error {
+	doc := r.Document
+	for _, gap := range r.Gaps {
+		if err := h.miss(gap); err != nil {
+			return err
+		}
+		doc = cmp.Or(doc, gap.Document)
+	}
+	if h.begun = true; doc == nil {
+		return nil
+	}
+	return h.answer(doc)
+}
+
 // answer prints the changes of an answer, which may have several states of an entry, and records
 // the state after it.
 func (h *rangeHarvest) answer(doc *feedhistory.Document) (err error) {
 	if h.inOne() {
-		h.all.Add(doc, nil)
+		h.all.Add(&feedhistory.Reading{Document: doc}, nil)
 		return nil
 	}
 	var m feedhistory.Merger
-	m.Add(doc, nil)
+	m.Add(&feedhistory.Reading{Document: doc}, nil)
 	all, _ := m.History()
 	for _, e := range all.Entries {
 		err = errors.Join(err, h.line(publish.NewLine(e)))
