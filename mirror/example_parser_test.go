@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/xml"
 	"fmt"
+	"slices"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
@@ -20,10 +21,7 @@ func xmlOf(r *mirror.Reading) ([]byte, error) {
 		doc = &feedhistory.Document{} // the head was never read
 	}
 	doc.Format = feedhistory.Atom
-	for _, change := range r.Changes {
-		if change.State != mirror.Live {
-			continue
-		}
+	for _, change := range slices.Concat(r.Added, r.Changed) {
 		e, err := change.Entry()
 		if err != nil {
 			return nil, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 
 	"github.com/feedhistory/feedhistory"
 	website "github.com/feedhistory/feedhistory/examples/site"
@@ -54,12 +55,11 @@ type table struct {
 
 // store stores a reading, in one transaction.
 func (t *table) store(r *mirror.Reading) (err error) {
-	for _, change := range r.Changes {
-		if _, deleted := change.Deletion(); deleted {
-			delete(t.titles, change.ID)
-		} else {
-			t.titles[change.ID] = change.Content.Title
-		}
+	for _, e := range slices.Concat(r.Added, r.Changed) {
+		t.titles[e.ID] = e.Content.Title
+	}
+	for _, e := range r.Deleted {
+		delete(t.titles, e.ID)
 	}
 	t.ledger, err = json.Marshal(r.Ledger)
 	return err
@@ -81,7 +81,7 @@ func (t *table) read(m *mirror.Mirror, url string, most int) error {
 		if err := t.store(r); err != nil {
 			return err
 		}
-		fmt.Println(len(r.Changes), "changes,", len(t.titles), "entries:", r.Ledger.Feed().Verdict)
+		fmt.Println(len(r.Added), "added,", len(t.titles), "entries:", r.Ledger.Feed().Verdict)
 		if most--; most == 0 {
 			return nil
 		}
@@ -104,14 +104,14 @@ func ExampleMirror_Walk() {
 		}
 	}
 	// Output:
-	// 2 changes, 2 entries: partial
-	// 1 changes, 3 entries: partial
-	// 1 changes, 4 entries: whole
-	// 0 changes, 4 entries: whole
-	// 0 changes, 4 entries: whole
-	// 1 changes, 1 entries: partial
-	// 1 changes, 2 entries: lossy
-	// 0 changes, 2 entries: lossy
+	// 2 added, 2 entries: partial
+	// 1 added, 3 entries: partial
+	// 1 added, 4 entries: whole
+	// 0 added, 4 entries: whole
+	// 0 added, 4 entries: whole
+	// 1 added, 1 entries: partial
+	// 1 added, 2 entries: lossy
+	// 0 added, 2 entries: lossy
 }
 
 // A program asks for the changes since it last looked, deletions included.

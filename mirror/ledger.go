@@ -401,7 +401,9 @@ func (l *ledger) take(url string) {
 func (l *ledger) verdict() feedhistory.Verdict {
 	v := feedhistory.Partial
 	switch {
-	case l.Known.URL == "" && l.Census == noCensus, len(l.Debts) > 0, l.Unsettled:
+	case l.isUnread() && len(l.Debts) == 0 && l.Known != (feedhistory.Known{}): // only its validators are known
+		return feedhistory.Unknown
+	case l.isUnread(), len(l.Debts) > 0, l.Unsettled:
 	case l.Kind == feedhistory.Paged || l.Kind == feedhistory.Plain && l.Census == openCensus:
 		v = feedhistory.Lossy
 	case l.Kind == feedhistory.Plain && l.Census == noCensus:
@@ -414,6 +416,9 @@ func (l *ledger) verdict() feedhistory.Verdict {
 	}
 	return v
 }
+
+// isUnread reports whether nothing of the feed has ever been read.
+func (l *ledger) isUnread() bool { return l.Known.URL == "" && l.Census == noCensus }
 
 // URL returns where the subscription document was last read; "" means never.
 func (l Ledger) URL() string { return l.l.Known.URL }

@@ -36,6 +36,10 @@ type memoryFeed struct {
 	posts     map[string]string      // the shortKey of each entry's Post, by ID; only in a shelf
 }
 
+func newMemoryFeed(state *Feed) *memoryFeed {
+	return &memoryFeed{state: state, entries: map[string]memoryEntry{}}
+}
+
 type memoryEntry struct {
 	record   *Record   // nil if there are only versions
 	versions []*Record // the newest first
@@ -209,7 +213,7 @@ func (m *memory) Commit(ctx context.Context, c *Commit) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		f = &memoryFeed{state: &Feed{}, entries: map[string]memoryEntry{}}
+		f = newMemoryFeed(&Feed{})
 	}
 	if f.state.Commits != c.Feed.Commits {
 		return fmt.Errorf("%s: %w", c.Feed.URL, ErrConflict)
@@ -219,10 +223,15 @@ func (m *memory) Commit(ctx context.Context, c *Commit) error {
 	}
 	m.feeds[c.Feed.URL] = f
 	c.Feed.Commits = c.next()
+	f.apply(c)
+	return nil
+}
+
+// apply takes a commit.
+func (f *memoryFeed) apply(c *Commit) {
 	f.state = c.Feed.clone()
 	f.putEntries(c)
 	f.putDocuments(c)
-	return nil
 }
 
 // next returns the number of the commit.

@@ -155,7 +155,8 @@ func (s source) entries() []*feedhistory.Entry {
 // A mergeResult is the outcome of merging one document.
 type mergeResult struct {
 	change  Commit
-	records map[string]*Record            // the records of all entries in the document, as they are now
+	records map[string]*Record            // the records of all entries and tombstones in the document, as they are now
+	entries map[string]bool               // the IDs of the entries
 	fresh   bool                          // the document brought something new
 	filled  bool                          // the document, an archive, has an entry no archive had
 	refused int                           // the number of entries and tombstones that did not fit
@@ -240,7 +241,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 			r.Tombstone = TombstoneRecord{}
 		}
 	}
-	m.noteTimes(entries)
+	m.noteEntries(entries)
 	if s.resigned, err = mg.resigned(entries, records); err != nil {
 		return nil, err
 	}
@@ -258,9 +259,11 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	return m, mg.replaceUnnamed(m, unnamed)
 }
 
-// noteTimes notes the entries whose times are as they were stored.
-func (m *mergeResult) noteTimes(entries []*feedhistory.Entry) {
+// noteEntries notes the entries, and those whose times are as they were stored.
+func (m *mergeResult) noteEntries(entries []*feedhistory.Entry) {
+	m.entries = make(map[string]bool, len(entries))
 	for _, e := range entries {
+		m.entries[e.ID] = true
 		m.still[e.ID] = m.records[e.ID].Time().Equal(e.Time())
 	}
 }

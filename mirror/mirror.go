@@ -141,6 +141,10 @@ type Report struct {
 	Refused int // of a Recall: the number of entries for which the Quota has no room
 	Closed  int // of a Recall: the number of missed windows it has closed
 
+	// Response is the response with the subscription document, or the answer that it has not
+	// changed. It is zero if there was none, or none but the Failure.
+	Response feedhistory.Response
+
 	Documents int // the number of documents read to their end
 	Altered   int // the number of archive documents, among those, whose entries have changed (5005#9)
 
@@ -314,6 +318,7 @@ func (p *poll) makeRoom(next *feedhistory.Document) error {
 // read processes a document, or the answer that it has not changed.
 func (p *poll) read(r *feedhistory.Reading) error {
 	if !p.chain.read {
+		p.changes.Response = r.Response
 		if err := p.first(r.Document, r.Response); err != nil {
 			return err
 		}
@@ -383,7 +388,7 @@ func (p *poll) unchanged(r *feedhistory.Reading) {
 	}
 	p.chain.read, p.chain.start = true, r.URL
 	p.ledger.Known.ETag, p.ledger.Known.LastModified = r.Known.ETag, r.Known.LastModified
-	if p.asksAnew() {
+	if p.asksAnew() || p.ledger.Answered.IsZero() {
 		p.ledger.Answered = p.now
 	}
 	p.readAt(r.Response)
@@ -623,6 +628,7 @@ func (p *poll) prepare(c *Commit) {
 	p.ledger.Unsettled = p.ledger.Unsettled && p.ledger.Kind == feedhistory.Archived
 	p.feed.Kind, p.feed.Verdict = cmp.Or(p.ledger.Kind, feedhistory.KindUnknown), p.ledger.verdict()
 	p.documents.forget(c)
+	c.response = p.changes.Response
 }
 
 // later returns when the feed is due again, given the time it asks for.

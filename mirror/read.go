@@ -147,7 +147,7 @@ func (p *poll) replace() error {
 	if err := p.commits.drain(); err != nil {
 		return err
 	}
-	m := &mergeResult{records: p.completed.records, change: Commit{Keep: p.allowance.keep}}
+	m := &mergeResult{records: p.completed.records, entries: p.completed.entries, change: Commit{Keep: p.allowance.keep}}
 	if err := p.complete(m); err != nil {
 		return err
 	}
@@ -164,7 +164,10 @@ func (p *poll) complete(m *mergeResult) error {
 	f.Documents, p.ledger.Usage.Documents, p.ledger.Debts = 0, 0, nil
 	m.change.Forget = true
 	live := int64(0)
-	for _, r := range m.records {
+	for id, r := range m.records {
+		if r.State == Live && !m.entries[id] { // named in a tombstone alone, an older one
+			p.leave(m, r)
+		}
 		if r.State == Live {
 			live++
 		}
@@ -179,15 +182,22 @@ func (p *poll) complete(m *mergeResult) error {
 		if m.records[r.ID] != nil {
 			continue
 		}
-		r.Absence, r.Tombstone, r.Archived = p.feed.Polls<<32, TombstoneRecord{}, false
-		before := r.State
-		r.State = r.state()
-		p.merger.count(r, before)
-		r.LastCommit, r.Changed = p.feed.next(), p.feed.Changed
-		r.Content.Data = ""
-		m.change.Touch = append(m.change.Touch, r)
+		r.Tombstone, r.Content.Data = TombstoneRecord{}, ""
+		p.leave(m, r)
 	}
 	return nil
+}
+
+// leave makes an entry no longer part of the feed.
+func (p *poll) leave(m *mergeResult, r *Record) {
+	r.Absence, r.Archived = p.feed.Polls<<32, false
+	before := r.State
+	r.State = r.state()
+	p.merger.count(r, before)
+	r.LastCommit, r.Changed = p.feed.next(), p.feed.Changed
+	if !slices.Contains(m.change.Put, r) && !slices.Contains(m.change.Touch, r) {
+		m.change.Touch = append(m.change.Touch, r)
+	}
 }
 
 // older processes an archive document or a page.
@@ -247,8 +257,8 @@ func (p *poll) neighbour(url string, known *DocumentRecord) Rank {
 		rank = d.Rank
 	}
 	rank.Seq--
-	if known != nil {
-		rank.Seq = known.Rank.Seq
+	if known != nil { // it is as recent as the document that first led to it was then
+		rank = known.Rank
 	}
 	return rank
 }

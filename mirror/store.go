@@ -169,6 +169,8 @@ type Commit struct {
 
 	// Forget drops all documents stored before this commit.
 	Forget bool
+
+	response feedhistory.Response // that of the Report
 }
 
 // A FeedQuery selects feeds. The zero value selects all, ordered by URL, byte

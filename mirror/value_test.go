@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -49,19 +50,25 @@ func (s *rows) walk(ctx context.Context, t testing.TB, m *mirror.Mirror, url str
 		if most--; most < 0 {
 			return nil // it could not be stored
 		}
-		for _, c := range r.Changes {
-			if _, deleted := c.Deletion(); deleted {
-				delete(s.titles, c.ID)
-				continue
-			}
+		for _, c := range r.Added {
+			require.NotContains(t, s.titles, c.ID)
+		}
+		for _, c := range r.Changed {
+			require.Contains(t, s.titles, c.ID)
+		}
+		for _, c := range slices.Concat(r.Added, r.Changed) {
 			e, err := c.Entry()
 			require.NoError(t, err)
 			s.titles[e.ID] = e.Title().Plain()
 		}
+		for _, c := range r.Deleted {
+			delete(s.titles, c.ID)
+		}
+		require.True(t, r.Ledger.Follows(s.ledger(t)), "for compare and swap")
 		text, err := json.Marshal(r.Ledger)
 		require.NoError(t, err)
 		s.text, s.commits = text, s.commits+1
-		require.Equal(t, s.commits, r.Ledger.Feed().Commits, "for compare and swap")
+		require.Equal(t, s.commits, r.Ledger.Feed().Commits)
 		if s.stored != nil {
 			s.stored()
 		}
@@ -160,6 +167,103 @@ func TestWalkInterrupted(t *testing.T) {
 			require.Equal(t, model.Published(), own.titles, "seed %d", seed)
 		})
 	}
+}
+
+// A program stores several Readings at a time, and then the Ledger of the last: the next walk goes
+// on from there, wherever it was interrupted.
+func TestWalkStoredSeldom(t *testing.T) {
+	for every := 1; every <= 7; every++ {
+		model := feedtest.NewModel("/feed", uint64(every))
+		for range 60 {
+			model.Step()
+		}
+		model.Become("archived")
+		m, own := newMirror(nil, model), &rows{titles: map[string]string{}}
+		for walks := 0; own.text == nil || own.ledger(t).Feed().Verdict != feedhistory.Whole; walks++ {
+			require.Less(t, walks, 100)
+			stored := own.ledger(t)
+			var pending []*mirror.Reading
+			left := every + walks%2 // cut off after that many
+			for r, err := range m.Walk(t.Context(), modelURL, stored) {
+				require.NoError(t, err)
+				if pending = append(pending, r); len(pending) == every || r.Ledger.Feed().Verdict == feedhistory.Whole {
+					require.True(t, r.Ledger.Follows(stored))
+					for _, r := range pending {
+						for _, c := range slices.Concat(r.Added, r.Changed) {
+							own.titles[c.ID] = c.Content.Title
+						}
+						for _, c := range r.Deleted {
+							delete(own.titles, c.ID)
+						}
+					}
+					text, err := json.Marshal(r.Ledger)
+					require.NoError(t, err)
+					own.text, stored, pending = text, r.Ledger, nil
+				}
+				if left--; left == 0 {
+					break
+				}
+			}
+		}
+		require.Equal(t, model.Published(), own.titles)
+	}
+}
+
+// Of two walks that begin with one Ledger, the second to store one sees that it is late. A Ledger
+// with the validators that a program already has makes the first request conditional.
+func TestLedgerFollows(t *testing.T) {
+	model := feedtest.NewModel("/feed", 3)
+	for range 40 {
+		model.Step()
+	}
+	model.Become("archived")
+	m := newMirror(nil, model)
+	walk := func(from mirror.Ledger) (ledgers []mirror.Ledger) {
+		for r, err := range m.Walk(t.Context(), modelURL, from) {
+			require.NoError(t, err)
+			require.NotZero(t, r.Response.Status)
+			var again mirror.Ledger
+			text, err := json.Marshal(r.Ledger)
+			require.NoError(t, err)
+			require.NoError(t, json.Unmarshal(text, &again))
+			ledgers = append(ledgers, again)
+		}
+		return ledgers
+	}
+	one, two := walk(mirror.Ledger{}), walk(mirror.Ledger{})
+	require.Greater(t, len(one), 2)
+	for i, l := range one {
+		require.True(t, l.Follows(mirror.Ledger{}))
+		for k, old := range one {
+			require.Equal(t, i > k, l.Follows(old))
+			require.False(t, two[len(two)-1].Follows(old))
+		}
+	}
+	next := walk(one[1])
+	require.True(t, next[0].Follows(one[1]))
+	require.False(t, next[0].Follows(one[2]), "which the other walk has stored")
+	require.False(t, mirror.Ledger{}.Follows(one[0]))
+	require.False(t, walk(one[0])[0].Follows(mirror.Ledger{}))
+
+	etag, requests := `"1"`, []string{}
+	text := `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><entry><id>urn:1</id><title>T</title></entry></feed>`
+	m = newMirror(nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests = append(requests, r.Header.Get("If-None-Match"))
+		w.Header().Set("ETag", etag)
+		if r.Header.Get("If-None-Match") == etag {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		_, _ = w.Write([]byte(text))
+	}))
+	begun := walk(mirror.NewLedger(modelURL, feedhistory.Known{ETag: etag}))
+	require.Len(t, begun, 1)
+	require.Equal(t, feedhistory.Unknown, begun[0].Feed().Verdict)
+	require.Equal(t, []string{etag}, requests)
+	etag = `"2"`
+	begun = walk(begun[0])
+	require.Equal(t, feedhistory.Window, begun[len(begun)-1].Feed().Verdict)
+	require.Equal(t, []string{`"1"`, `"1"`}, requests)
 }
 
 // A Ledger is one feed's, and stays as it is while later readings go on.

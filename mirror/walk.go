@@ -11,6 +11,7 @@ import (
 	"io"
 	"iter"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -18,18 +19,24 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// A Reading is a step of a Walk: one document of the feed, or the end of the poll.
+// A Reading is a step of a Walk: one document of the feed or several, or the end of the poll.
 type Reading struct {
-	// Changes are the entries added or changed, and those no longer part of the feed: see
-	// Record.State, Record.Entry and Record.Deletion. For a parser of your own,
-	// compose.Write writes them with Feed.Document of the Ledger, as in the example. The
-	// State of an entry that was never part of it may be Unseen or Deleted. A later Reading
-	// may have one of them again. A Record's JSON has neither its Feed nor its ID: store
-	// these besides.
-	Changes []*Record
+	// The entries that the Reading changes. Their Entry is the new copy; for a parser of your
+	// own, compose.Write writes it with Feed.Document of the Ledger, as in the example. A
+	// later Reading may have one of them again. A Record's JSON has neither its Feed nor its
+	// ID: store these besides.
+	Added   []*Record // entries new to the feed, or part of it again
+	Changed []*Record // entries with another content, or another state of a signature
+	Deleted []*Record // entries no longer part of the feed, or never part of it: see Record.Deletion
 
-	// Ledger is what to remember of the feed after the Reading. Store it together with the
-	// Changes, in place of the Ledger before.
+	// Response is the response with the subscription document, once it has come in this
+	// walk: its status, Retry-After and other fields. Ledger has its validators.
+	Response feedhistory.Response
+
+	// Ledger is what to remember of the feed after the Reading. Store it in the transaction
+	// with the entries of this Reading, or of several: what belongs together is the Ledger of
+	// the last with the entries of all of them. To have one is cheap; to marshal it takes
+	// time for all it remembers, so commit some fifty Readings at a time, or each second.
 	Ledger Ledger
 }
 
@@ -41,18 +48,17 @@ type Reading struct {
 //		if err != nil {
 //			return err
 //		}
-//		// in one transaction: store r.Changes, and r.Ledger
+//		// in one transaction: store r.Added and r.Changed, delete r.Deleted, store r.Ledger
 //	}
 //
 // Interrupted or killed anywhere, the next Walk with the stored Ledger reads what is
 // missing, and little else. Leave the loop if you cannot store a Reading: the next Walk,
 // with the Ledger before, brings it again. Of two programs at work on one feed, one would
-// spoil the other's work: store a Ledger only if the stored one's Feed().Commits is one
-// less than its own.
+// spoil the other's work: store a Ledger only if it Follows the stored one.
 //
 // The Mirror needs no Store, keeps no Versions, and erases nothing. The Ledger remembers at
 // most a hundred thousand entries of archives, the newest: an older one that comes again is
-// in Changes again. So may be an entry with signatures in its addresses.
+// Added again. An entry with signatures in its addresses may be Changed by them alone.
 //
 // The error ends the walk. If there is no subscription document, or it is damaged, it is the
 // one of Report.Failure, and the last Reading before it has a Ledger that says when to try
@@ -61,15 +67,17 @@ type Reading struct {
 // absolute, there is no Reading. Any other gap is in Ledger.Gaps.
 func (m *Mirror) Walk(ctx context.Context, url string, from Ledger) iter.Seq2[*Reading, error] {
 	return func(yield func(*Reading, error) bool) {
-		s := &shelf{yield: yield}
+		s := &shelf{yield: yield, walk: walkID{Walk: rand.Uint64()}}
 		if from.kept != nil {
 			if known := from.kept.state.URL; known != iri.WithoutFragment(url) {
 				yield(nil, fmt.Errorf("mirror: the Ledger is of another feed, %s", iri.Shown(known)))
 				return
 			}
-			f := from.kept.copied()
+			f := from.kept.rows()
+			f.state = f.state.clone()
 			f.state.Ledger.l = from.l.clone() // which Reset may have changed
-			s.feeds = map[string]*memoryFeed{f.state.URL: f}
+			s.feeds, s.walk.Began = map[string]*memoryFeed{f.state.URL: f}, from.kept.id.step()
+			s.base = f.copied()
 		}
 		walker := &Mirror{
 			Store: s, Client: m.http(), ClientFor: m.ClientFor, Every: m.Every, Versions: -1,
@@ -84,6 +92,46 @@ func (m *Mirror) Walk(ctx context.Context, url string, from Ledger) iter.Seq2[*R
 		}
 	}
 }
+
+// NewLedger returns the Ledger of a feed that the program has read by other means: the ETag
+// and LastModified of known make the first request conditional. Until the feed changes, the
+// Verdict is Unknown; then a Walk reads all of it.
+func NewLedger(url string, known feedhistory.Known) Ledger {
+	f := NewFeed(iri.WithoutFragment(url))
+	f.Ledger.l.Known = feedhistory.Known{ETag: known.ETag, LastModified: known.LastModified}
+	return (&ledgerFeed{memoryFeed: newMemoryFeed(f), state: f}).ledger()
+}
+
+// Follows reports whether a Ledger of a Walk may replace the stored one, old: the walk began
+// with old, or old is of an earlier Reading of the same walk. Otherwise another program has
+// stored it meanwhile.
+func (l Ledger) Follows(old Ledger) bool {
+	if l.kept == nil {
+		return false
+	}
+	if old.kept == nil {
+		return l.kept.id.Began == walkStep{}
+	}
+	to, was := l.kept.id, old.kept.id
+	return l.kept.state.URL == old.kept.state.URL &&
+		(to.Began == was.step() || to.Walk == was.Walk && to.Number > was.Number)
+}
+
+// A walkID names a Ledger: the walk it is of, by a random number, and how many Readings the walk
+// had then. Began is the Ledger with which the walk began.
+type walkID struct {
+	Walk   uint64   `json:"walk,omitempty"`
+	Number int      `json:"number,omitempty"`
+	Began  walkStep `json:"began,omitzero"`
+}
+
+// A walkStep is a Ledger in the life of another one.
+type walkStep struct {
+	Walk   uint64 `json:"walk,omitempty"`
+	Number int    `json:"number,omitempty"`
+}
+
+func (id walkID) step() walkStep { return walkStep{id.Walk, id.Number} }
 
 // Feed returns the state of the feed, when the Ledger is of a Walk: Verdict, Kind, Title and
 // the time of the next poll, for instance. Of the zero Ledger, and of a Store's, it is that
@@ -123,8 +171,17 @@ func (l *Ledger) Scan(value any) error {
 // A shelf is the Store of a Walk. It has no contents, and each Commit is a Reading.
 type shelf struct {
 	memory
-	yield func(*Reading, error) bool
-	left  bool // the caller has left the loop
+	yield   func(*Reading, error) bool
+	left    bool // the caller has left the loop
+	walk    walkID
+	base    *memoryFeed // the feed as it was when the walk began; nil if it was never read
+	commits []*shelved  // since then
+}
+
+// A shelved is a commit, with the posts among its entries.
+type shelved struct {
+	Commit
+	posts map[string]string
 }
 
 // errLeft ends a poll whose caller has left.
@@ -135,12 +192,7 @@ func (s *shelf) Commit(ctx context.Context, c *Commit) error {
 	if s.left {
 		return errLeft
 	}
-	changes := slices.Clone(c.Put)
-	for _, r := range c.Touch {
-		if r.LastCommit == c.next() {
-			changes = append(changes, r)
-		}
-	}
+	r := s.reading(c)
 	posts := map[string]string{}
 	for _, r := range c.Put {
 		if iri.Post(r.ID) == "" {
@@ -156,16 +208,46 @@ func (s *shelf) Commit(ctx context.Context, c *Commit) error {
 		return err
 	}
 	f := s.feeds[c.Feed.URL]
-	if f.posts == nil {
-		f.posts = map[string]string{}
+	if s.base == nil {
+		s.base = newMemoryFeed(f.state)
 	}
-	maps.Copy(f.posts, posts)
-	f.shrink()
-	kept := ledgerFeed{f.copied()}
-	if s.left = !s.yield(&Reading{Changes: changes, Ledger: kept.ledger()}, nil); s.left {
+	kept := &shelved{*c, posts}
+	kept.Feed = f.state
+	f.finish(kept)
+	s.commits = append(s.commits, kept)
+	s.walk.Number++
+	ledger := &ledgerFeed{memoryFeed: s.base, later: slices.Clip(s.commits), state: f.state, id: s.walk}
+	r.Ledger = ledger.ledger()
+	if s.left = !s.yield(r, nil); s.left {
 		return errLeft
 	}
 	return nil
+}
+
+// reading returns the Reading of a commit.
+func (s *shelf) reading(c *Commit) *Reading {
+	r := &Reading{Response: c.response}
+	stored := s.feeds[c.Feed.URL]
+	add := func(to *Record, content bool) {
+		was := stored != nil && stored.entries[to.ID].record != nil && stored.entries[to.ID].record.State == Live
+		switch {
+		case to.State != Live:
+			r.Deleted = append(r.Deleted, to)
+		case !was:
+			r.Added = append(r.Added, to)
+		case content:
+			r.Changed = append(r.Changed, to)
+		}
+	}
+	for _, to := range c.Put {
+		add(to, true)
+	}
+	for _, to := range c.Touch {
+		if to.LastCommit == c.next() {
+			add(to, false)
+		}
+	}
+	return r
 }
 
 // isPost reports whether an entry is the post of a record, under another ID.
@@ -222,8 +304,33 @@ func (f *memoryFeed) copied() *memoryFeed {
 	}
 }
 
-// A ledgerFeed is the content of a Walk's Ledger.
-type ledgerFeed struct{ *memoryFeed }
+// finish does what a shelf does after a commit.
+func (f *memoryFeed) finish(c *shelved) {
+	if f.posts == nil {
+		f.posts = map[string]string{}
+	}
+	maps.Copy(f.posts, c.posts)
+	f.shrink()
+}
+
+// A ledgerFeed is the content of a Walk's Ledger: a feed, and the commits since. So a walk hands
+// out a Ledger after each document without copying all before it.
+type ledgerFeed struct {
+	*memoryFeed
+	later []*shelved
+	state *Feed // after the commits
+	id    walkID
+}
+
+// rows returns the feed after the commits, which the caller may change.
+func (k *ledgerFeed) rows() *memoryFeed {
+	f := k.copied()
+	for _, c := range k.later {
+		f.apply(&c.Commit)
+		f.finish(c)
+	}
+	return f
+}
 
 // ledger returns the Ledger; the zero one of none.
 func (k *ledgerFeed) ledger() Ledger {
@@ -236,12 +343,13 @@ func (k *ledgerFeed) ledger() Ledger {
 // A ledgerForm is a Walk's Ledger as it is stored. Its Rows, the JSON of the ledgerFeed, are
 // compressed, so there is no U+0000 in it, which some databases refuse.
 type ledgerForm struct {
-	Commits int64  `json:"commits"`
-	Rows    []byte `json:"rows"`
+	Commits int64 `json:"commits"`
+	walkID
+	Rows []byte `json:"rows"`
 }
 
 func (k *ledgerFeed) marshal(l ledger) ([]byte, error) {
-	f := clone(k.memoryFeed)
+	f := k.rows()
 	f.state = clone(f.state)
 	f.state.Ledger = Ledger{l: l}
 	var b bytes.Buffer
@@ -255,7 +363,7 @@ func (k *ledgerFeed) marshal(l ledger) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return unescaped(ledgerForm{f.state.Commits, b.Bytes()})
+	return unescaped(ledgerForm{f.state.Commits, k.id, b.Bytes()})
 }
 
 // unmarshalFeed reads what marshal has written. It returns nil for the Ledger of a Store.
@@ -277,5 +385,5 @@ func unmarshalFeed(text []byte) (*ledgerFeed, error) {
 		return nil, fmt.Errorf("mirror: the rows of a Ledger: %w", err)
 	}
 	f.state.Commits = form.Commits
-	return &ledgerFeed{f}, nil
+	return &ledgerFeed{memoryFeed: f, state: f.state, id: form.walkID}, nil
 }
