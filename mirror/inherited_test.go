@@ -160,6 +160,7 @@ func TestInheritedVerdict(t *testing.T) {
 				most, before = max(most, now-before), now
 			}
 			require.LessOrEqual(t, most, 2+archives/10)
+			delete(m.asked, "/f") // without conditions once a week
 			require.Len(t, m.asked, archives+1, "each archive was read, not only asked for")
 			require.Equal(t, feedhistory.Partial, f.Verdict)
 		})
