@@ -17,7 +17,7 @@ import (
 
 var (
 	update = flag.Bool("update", false, "write the folder data")
-	every  = flag.Bool("all", false, "run the readers of other projects on all cases")
+	every  = flag.Bool("all", feedtest.LongRun(), "run the readers of other projects on all cases")
 )
 
 // The tests read the files of the folder above.
@@ -198,19 +198,15 @@ func TestRunners(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	for _, test := range []struct {
 		name    string
-		needs   []string // a command that succeeds if the reader can run
 		command []string
-		loops   bool
+		ours    bool // it is built here, and follows links in a loop
 	}{
-		{"gofeed", []string{"true"}, []string{gofeed, "{url}"}, true},
-		{"feedparser", []string{"/usr/bin/python3", "-c", "import feedparser"}, []string{"/usr/bin/python3", "runners/feedparser/reader.py", "{url}"}, false},
+		{"gofeed", []string{gofeed, "{url}"}, true},
+		{"feedparser", []string{"/usr/bin/python3", "runners/feedparser/reader.py", "{url}"}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if exec.CommandContext(t.Context(), test.needs[0], test.needs[1:]...).Run() != nil {
-				if os.Getenv("FEEDHISTORY_RUNNERS") == "required" {
-					t.Fatalf("%q fails", test.needs)
-				}
-				t.Skipf("%q fails", test.needs)
+			if !test.ours {
+				feedtest.Required(t, "FEEDHISTORY_RUNNERS")
 			}
 			some, err := suite.Match(cases(t), "walk/archived", "walk/complete")
 			require.NoError(t, err)
@@ -218,7 +214,7 @@ func TestRunners(t *testing.T) {
 			require.NoError(t, err)
 			for _, trial := range report.Trials {
 				want := suite.Passed
-				if !test.loops && strings.HasPrefix(trial.Name, "walk/archived") {
+				if !test.ours && strings.HasPrefix(trial.Name, "walk/archived") {
 					want = suite.Failed
 				}
 				require.Equal(t, want, trial.Outcome, "%s: %s", trial.Name, said(t, report, true))
@@ -230,7 +226,7 @@ func TestRunners(t *testing.T) {
 // The readers in Python and TypeScript install from their directory, and pass every must,
 // with and without a ledger. The long form runs all cases.
 func TestWalkers(t *testing.T) {
-	feedtest.Long(t)
+	feedtest.Required(t, "FEEDHISTORY_RUNNERS")
 	t.Parallel()
 	some := cases(t)
 	if !*every {
@@ -249,12 +245,8 @@ func TestWalkers(t *testing.T) {
 			dir := t.TempDir()
 			cmd := exec.CommandContext(t.Context(), "sh", "-ec", install)
 			cmd.Env = append(os.Environ(), "DIR="+dir)
-			if out, err := cmd.CombinedOutput(); err != nil {
-				if os.Getenv("FEEDHISTORY_RUNNERS") == "required" {
-					t.Fatalf("%v: %s", err, out)
-				}
-				t.Skipf("cannot be installed here: %v", err)
-			}
+			out, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%s", out)
 			report, err := suite.Run(t.Context(), suite.Command(nil, dir+"/feedwalk", "{url}", "{state}/ledger"), some, &suite.Options{Parallel: 2, Timeout: patience})
 			require.NoError(t, err)
 			require.False(t, report.Failed(), said(t, report, false))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,11 +22,13 @@ import (
 
 func cases(t testing.TB) []*suite.Case {
 	t.Helper()
-	cases, err := suite.Cases()
+	cases, err := allCases()
 	require.NoError(t, err)
 	require.NotEmpty(t, cases)
-	return cases
+	return slices.Clone(cases)
 }
+
+var allCases = sync.OnceValues(suite.Cases)
 
 // client returns the client for the tests: the default one, except for the time
 // between two tries.
