@@ -1,11 +1,8 @@
 package page
 
 import (
+	"bufio"
 	"encoding/json"
-	"fmt"
-	"math/rand/v2"
-	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -19,12 +16,15 @@ import (
 
 const repository = "https://github.com/feedhistory/feedhistory/blob/main/"
 
-// build makes the page for a URL, or skips the test if Hugo is not here.
-func build(t *testing.T, base string) (dir string) {
+// needsHugo skips the test if Hugo is not here.
+func needsHugo(t *testing.T) {
 	if _, err := exec.LookPath("hugo"); err != nil && os.Getenv("FEEDHISTORY_GENERATORS") != "required" {
 		t.Skip(err)
 	}
-	dir = t.TempDir()
+}
+
+// build makes the page in a directory served at a URL.
+func build(t *testing.T, dir, base string) {
 	for _, prints := range []string{"1 new · 0 changed · 0 unchanged", "0 new · 0 changed · 1 unchanged"} { // the second run changes nothing
 		command := exec.Command("./build", dir, base)
 		command.Env = append(os.Environ(), "GOWORK=")
@@ -32,12 +32,13 @@ func build(t *testing.T, base string) (dir string) {
 		require.NoError(t, err, "%s", out)
 		require.Contains(t, string(out), prints)
 	}
-	return dir
 }
 
 // All links of the page lead somewhere, it needs no script, and axe finds nothing in it.
 func TestPage(t *testing.T) {
-	dir := build(t, "https://feedhistory.example/page/")
+	needsHugo(t)
+	dir := t.TempDir()
+	build(t, dir, "https://feedhistory.example/page/")
 	text, err := os.ReadFile(filepath.Join(dir, "index.html"))
 	require.NoError(t, err)
 	root, err := html.Parse(strings.NewReader(string(text)))
@@ -106,32 +107,22 @@ func axe(t *testing.T, dir, page string) {
 	}
 }
 
-// free returns a free address. Its port is below those that systems give to connections,
-// of which other tests make many at the same time.
-func free(t *testing.T) string {
-	for {
-		listener, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20000+rand.IntN(12000)))
-		if err == nil {
-			require.NoError(t, listener.Close())
-			return listener.Addr().String()
-		}
-	}
-}
-
 // The command checks the feed of news without findings, and reads it as a whole feed.
 func TestNews(t *testing.T) {
-	base := fmt.Sprintf("http://%s/", free(t))
-	dir := build(t, base)
-	command := filepath.Join(t.TempDir(), "feedhistory")
+	needsHugo(t)
+	dir, command := t.TempDir(), filepath.Join(t.TempDir(), "feedhistory")
 	out, err := exec.Command("env", "GOWORK=", "go", "build", "-o", command, "../../cmd/feedhistory").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	server := exec.Command(command, "serve", "--listen", strings.TrimSuffix(strings.TrimPrefix(base, "http://"), "/"), dir)
+	server := exec.Command(command, "serve", "--listen", "127.0.0.1:0", dir)
+	said, err := server.StderrPipe()
+	require.NoError(t, err)
 	require.NoError(t, server.Start())
 	defer func() { _ = server.Process.Kill(); _ = server.Wait() }()
-	require.Eventually(t, func() bool {
-		resp, err := http.Head(base + "news/feed.atom")
-		return err == nil && resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
-	}, 30e9, 10e6)
+	line, err := bufio.NewReader(said).ReadString('\n')
+	require.NoError(t, err)
+	_, base, found := strings.Cut(strings.TrimSpace(line), " at ")
+	require.True(t, found, line)
+	build(t, dir, base) // it is served already
 	out, err = exec.Command(command, "check", "--allow-private", "--chain", base+"news/feed.atom").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "nothing to report")
