@@ -249,7 +249,7 @@ func TestNewsboatItself(t *testing.T) {
 		}
 		r = imported(t, source(t, "newsboat", cache), nil, "")
 		return r.err == nil && len(r.entries) == 30
-	}, time.Minute, 10*time.Millisecond)
+	}, 5*time.Minute, 10*time.Millisecond)
 	require.Nil(t, cmd.ProcessState, "newsboat still runs")
 	m := &mirror.Mirror{Store: r.store, Client: &feedhistory.Client{AllowPrivate: true}}
 	defer m.Client.CloseIdle()
