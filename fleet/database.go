@@ -34,6 +34,7 @@ type Database struct {
 	store  *sql.DB         // the database of Store
 	clock  clock
 	pool   *pgxpool.Pool // connections whose last commits a crash of the database may lose; see durably
+	shares bool          // whether a pooler stands before the database
 }
 
 //go:embed schema.sql
@@ -46,6 +47,11 @@ var schema string
 // There are two pools of connections, one for the store and one for the jobs.
 // Each has up to two connections per core, at least 4 and at most 16; or as
 // many as pool_max_conns says.
+//
+// A pooler may stand before the database, such as PgBouncer in its session or transaction
+// mode: Open notices it. Each commit is then durable, and the Worker looks for new jobs
+// instead of being told of them. The statement mode, which has no transactions, is an error
+// that matches ErrNoTransactions.
 func Open(ctx context.Context, dsn string) (*Database, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
@@ -54,13 +60,22 @@ func Open(ctx context.Context, dsn string) (*Database, error) {
 	if !strings.Contains(dsn, "pool_max_conns") {
 		config.MaxConns = int32(min(max(4, 2*runtime.GOMAXPROCS(0)), 16))
 	}
-	d := &Database{store: stdlib.OpenDB(*config.ConnConfig.Copy())}
+	d := &Database{}
+	if d.shares, err = isPooled(ctx, config.ConnConfig.Copy()); err != nil {
+		return nil, err
+	}
+	if mode := &config.ConnConfig.DefaultQueryExecMode; d.shares && *mode == pgx.QueryExecModeCacheStatement {
+		*mode = pgx.QueryExecModeCacheDescribe // the next transaction may have another connection
+	}
+	d.store = stdlib.OpenDB(*config.ConnConfig.Copy())
 	d.store.SetMaxOpenConns(int(config.MaxConns))
 	d.store.SetMaxIdleConns(int(config.MaxConns))
-	config.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
-	// A plan made while a table had few rows would read the whole table when it
-	// has many.
-	config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
+	if !d.shares { // a pooler refuses them, or gives them to others
+		config.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
+		// A plan made while a table had few rows would read the whole table when it
+		// has many.
+		config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_custom_plan"
+	}
 	if d.pool, err = pgxpool.NewWithConfig(ctx, config); err == nil {
 		err = d.prepare(ctx)
 	}
@@ -69,6 +84,29 @@ func Open(ctx context.Context, dsn string) (*Database, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// ErrNoTransactions says that the pooler before the database has no transactions.
+var ErrNoTransactions = errors.New("fleet: the pooler's mode has no transactions; PgBouncer's pool_mode must be session or transaction")
+
+// isPooled reports whether a pooler stands before the database: it does not know the process
+// of a connection in advance.
+func isPooled(ctx context.Context, config *pgx.ConnConfig) (bool, error) {
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	var actual uint32
+	err = conn.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeExec).Scan(&actual)
+	if err != nil || actual == conn.PgConn().PID() {
+		return false, err
+	}
+	err = pgx.BeginFunc(ctx, conn, func(pgx.Tx) error { return nil })
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "08P01" { // protocol_violation
+		err = fmt.Errorf("%w: %w", ErrNoTransactions, err)
+	}
+	return true, err
 }
 
 // prepareLock is held while tables are made: "feedhist" in ASCII.

@@ -202,6 +202,7 @@ func (w *Worker) setUp() error {
 			PeriodicJobs:                []*river.PeriodicJob{sweeping},
 			FetchCooldown:               planOften,
 			FetchPollInterval:           planSeldom,
+			PollOnly:                    w.Database.shares, // who listens needs a connection for good
 			JobTimeout:                  2 * w.slice(), // a poll may begin at the end of its slice
 			RescueStuckJobsAfter:        w.lease(),
 			SoftStopTimeout:             w.grace(),
