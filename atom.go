@@ -21,9 +21,39 @@ func (r *documentReader) atomFeed() {
 	}
 	r.doc.version, r.doc.Language = map[string]string{feedxml.Atom: "1.0", feedxml.Atom03: "0.3"}[r.xml.Native], r.xml.Language()
 	if r.xml.Prefix() != "" && feedxml.IsAtom(r.xml.Native) {
-		r.xml.Native, r.bare = "", true // children without the root's prefix and namespace are Atom's, too
+		r.xml.Native = "" // children without the root's prefix and namespace are Atom's, too
+	} else {
+		r.unnamed = r.xml.Native == ""
 	}
 	r.children(depth, "entry")
+}
+
+// isUnnamed reports whether the current child of feed or entry is in no namespace, and Atom's. Others
+// are foreign markup, which Atom allows.
+func (r *xmlReading) isUnnamed(row *feedxml.Row) bool {
+	return row.AtomRank > 0 && r.xml.Format == feedxml.FormatAtom && r.xml.Cursor.Space() == ""
+}
+
+// noteUnnamed notes the first element in no namespace that counts as Atom's.
+func (r *xmlReading) noteUnnamed() {
+	r.note("namespace-unknown", "elements without a namespace are read as Atom's", r.xml.Offset())
+	r.unnamed = true
+}
+
+// settle decides, at a child of an entry in Atom's namespace below a root that has none or a prefix,
+// whether the children in no namespace are Atom's: if the feed's are, or if one of them comes before all
+// those in the entry's namespace. It reports whether a later child must decide.
+func (r *entryReader) settle(space string) (undecided bool) {
+	switch row := r.xml.Row(); {
+	case r.unnamed:
+	case row.AtomRank == 0 || !r.xml.IsAtom():
+		return true
+	case r.isUnnamed(row):
+		r.noteUnnamed()
+	default:
+		r.xml.Native = space
+	}
+	return false
 }
 
 // documentID reads the feed's id as published. White space around it is not part of

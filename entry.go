@@ -298,6 +298,7 @@ type entryReader struct {
 	reach   xmlscan.Reach // the reach of its own base
 	odd     bool          // the entry, or a child of it, has a misspelt name
 	repairs entryRepairs
+	qualify bool // the current entry has children of Atom in no namespace, and itself has one
 
 	// The places of damage; -1 means none.
 	leftOut  int // the first entry left out because its id is damaged
@@ -340,21 +341,28 @@ func (r *entryReader) addLinks(read func(Links) Links) {
 func (r *entryReader) read(e *Entry) {
 	depth, lenient, outer := r.xml.Depth(), r.xml.Lenient(), r.xml.Native
 	var s entryState
-	about := ""
-	if r.xml.Format == feedxml.FormatAtom {
-		r.xml.Native = r.xml.Space()
-	} else {
+	about, space := "", r.xml.Space()
+	isAtom := r.xml.Format == feedxml.FormatAtom
+	undecided := isAtom && outer == "" && space != ""
+	if !undecided {
+		r.xml.Native = space
+	}
+	if !isAtom {
 		about = r.xml.About()
 	}
 	var texts feedxml.TextFinder
 	r.tell(feedxml.Begins)
 	for r.xml.Child(depth) {
+		if undecided {
+			undecided = r.settle(space)
+		}
 		row, odd := r.xml.NoteName()
 		r.tell(feedxml.Child)
 		r.odd = r.odd || odd
 		texts.Look(&r.xml, row, r.start)
 		r.child(e, row, &s)
 	}
+	r.qualify = space != r.xml.Native
 	r.xml.Native = outer
 	e.Links = r.list.links()
 	if e.ID == "" {
@@ -451,6 +459,11 @@ func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
 	e.texts = texts.Found(len(e.raw))
 	if e.lenient = r.xml.Lenient() > lenient; r.xml.Mender.Mended() > r.repairs.before {
 		r.mended(e)
+	}
+	if r.qualify {
+		if raw := feedxml.Qualified(e.raw, e.scope); raw != e.raw {
+			e.raw, e.texts = raw, feedxml.Places{}
+		}
 	}
 	r.list.keep(e, r.start, xmlscan.Loan{Markup: e.raw, Reach: r.reach.Max(r.xml.TakeReach())})
 }
@@ -708,8 +721,9 @@ func (l *entryList) links() Links {
 // An xmlReading is the state of reading an XML document into a Document.
 type xmlReading struct {
 	reading
-	xml    feedxml.Elements
-	inHead bool // the current link is in the head section
+	xml     feedxml.Elements
+	inHead  bool // the current link is in the head section
+	unnamed bool // elements in no namespace are Atom's, in entries of any
 
 	see observer
 }

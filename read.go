@@ -212,7 +212,6 @@ type documentReader struct {
 	decoding []xmlscan.Note    // the notes on the text's characters
 	scopes   [4]*xmlscan.Scope // the scopes of the root's children, and of the channel's
 
-	bare       bool // the root alone has a prefix
 	polls      scheduleReader
 	knownBytes int // the bytes kept for Feed only
 	loose      int // the place of an entry's element outside all entries; -1 if there is none
@@ -327,9 +326,8 @@ func (r *documentReader) children(depth int, entry string) {
 	r.tell(feedxml.Begins)
 	for r.xml.Child(depth) {
 		row, odd := r.xml.NoteName()
-		if r.bare && r.xml.Space() == "" && row.AtomRank > 0 { // others are foreign markup, which Atom allows
-			r.note("namespace-unknown", "elements without a namespace are read as Atom's", r.xml.Offset())
-			r.bare = false
+		if !r.unnamed && r.isUnnamed(row) {
+			r.noteUnnamed()
 		}
 		switch row.Form {
 		case feedxml.Entries:

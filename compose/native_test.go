@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mmcdole/gofeed"
 	"github.com/stretchr/testify/require"
 
 	. "github.com/feedhistory/feedhistory"
@@ -157,5 +158,73 @@ func TestNoNamespace(t *testing.T) {
 		again, err := read.Draft()
 		require.NoError(t, err, "%s: %s", name, line)
 		require.Equal(t, e.Extensions(), again.Extensions, name)
+	}
+}
+
+// Below a root with a prefix, the feed's own elements may have it or not; the entries', too, in
+// any mixture. All readers find the same in each form in which such an entry is written.
+func TestPrefixes(t *testing.T) {
+	const atom, atom03, rss2, rss1 = "http://www.w3.org/2005/Atom", "http://purl.org/atom/ns#", "http://backend.userland.com/rss2", "http://purl.org/rss/1.0/"
+	const id, title, updated, modified = `<id>urn:1</id>`, `<title>One</title>`, `<updated>2024-01-01T00:00:00Z</updated>`, `<modified>2024-01-01T00:00:00Z</modified>`
+	const rest = `<author><name>Ann</name></author><category term="a"/><link href="http://h/1"/>`
+	prefix := strings.NewReplacer("</", "</p:", "<", "<p:").Replace
+	author := prefix("<author>") + "<name>Ann</name>" + prefix("</author>")
+	person := strings.Replace(rest, "<author><name>Ann</name></author>", author, 1)
+	const guid, link, contact, category = `<guid isPermaLink="false">urn:1</guid>`, `<link>http://h/1</link>`, `<author>ann@h.example (Ann)</author>`, `<category>a</category>`
+	rdf := func(channel, item string) string {
+		return `<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:p="` + rss1 + `">` + channel + item + `</rdf:RDF>`
+	}
+	feed := func(space, head, entry string) string {
+		return `<p:feed xmlns:p="` + space + `">` + head + entry + `</p:feed>`
+	}
+	rss := func(space, item string) string {
+		return `<p:rss version="2.0" xmlns:p="` + space + `"><channel><title>F</title><link>http://h/</link>` + item + `</channel></p:rss>`
+	}
+	for name, doc := range map[string]string{
+		"entry with a prefix":                 feed(atom, title, prefix("<entry>")+id+title+updated+rest+prefix("</entry>")),
+		"entry without one":                   feed(atom, title, "<entry>"+id+title+updated+rest+"</entry>"),
+		"entry without one, children with it": feed(atom, title, "<entry>"+prefix(id+title+updated+rest)+"</entry>"),
+		"head with prefixes":                  feed(atom, prefix(title), prefix("<entry>")+id+title+updated+rest+prefix("</entry>")),
+		"mixture":                             feed(atom, title, prefix("<entry>"+id+title+updated)+person+prefix("</entry>")),
+		"mixture, head with prefixes":         feed(atom, prefix(title), prefix("<entry>")+id+prefix(title+updated)+person+prefix("</entry>")),
+		"extension first":                     feed(atom, prefix(title), prefix("<entry>")+`<x:y xmlns:x="urn:x"/>`+id+title+updated+rest+prefix("</entry>")),
+		"root without a namespace":            `<feed xmlns:p="` + atom + `">` + title + prefix("<entry>") + id + title + updated + rest + prefix("</entry>") + `</feed>`,
+		"Atom 0.3":                            feed(atom03, title, prefix("<entry>")+id+title+modified+rest+prefix("</entry>")),
+		"Atom 0.3, mixture":                   feed(atom03, title, prefix("<entry>"+id+title)+modified+person+prefix("</entry>")),
+		"RSS":                                 rss(rss2, prefix("<item>")+guid+title+link+contact+category+prefix("</item>")),
+		"RSS, children":                       rss(rss2, "<item>"+prefix(guid+title)+link+contact+prefix(category)+"</item>"),
+		"RSS, children alone":                 `<rss version="2.0" xmlns:p="` + rss2 + `"><channel><title>F</title><item>` + prefix(guid+title+link) + contact + category + "</item></channel></rss>",
+		"RSS of another namespace":            rss("urn:other", prefix("<item>"+guid)+title+link+contact+prefix(category)+prefix("</item>")),
+		"RSS 1.0":                             rdf(prefix("<channel>"+title+"</channel>"), `<item rdf:about="urn:1">`+prefix(title+link)+`<dc:creator>Ann</dc:creator><dc:subject>a</dc:subject></item>`),
+		"RSS 1.0, item":                       rdf("<channel>"+title+"</channel>", `<p:item rdf:about="urn:1">`+title+link+`<dc:creator>Ann</dc:creator><dc:subject>a</dc:subject></p:item>`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, err := parse(doc, "http://h/feed")
+			require.NoError(t, err)
+			forms := map[string]*Document{"as published": d}
+			for form, write := range map[string]func(io.Writer, *Document) error{"Atom": compose.WriteAtom, "RSS": compose.WriteRSS} {
+				text := written(t, write, d)
+				forms[form], err = parse(text, "http://h/feed")
+				require.NoError(t, err, text)
+				feed, err := gofeed.NewParser().ParseString(text)
+				require.NoError(t, err, text)
+				require.Len(t, feed.Items, 1, text)
+				item := feed.Items[0]
+				require.Equal(t, []string{"urn:1", "One", "http://h/1", "Ann", "a"}, []string{item.GUID, item.Title, item.Link, item.Authors[0].Name, item.Categories[0]}, text)
+			}
+			require.Len(t, d.Entries, 1)
+			alone, err := ReadEntry(d.Format, string(d.Entries[0].XML()), "")
+			require.NoError(t, err)
+			forms["alone"] = &Document{Entries: []*Entry{alone}}
+			for form, d := range forms {
+				require.Len(t, d.Entries, 1, form)
+				e := d.Entries[0]
+				page, _ := e.Links.Rel("alternate")
+				require.Equal(t, []string{"urn:1", "One", "http://h/1"}, []string{e.ID, e.Title().Body, page.Href}, form)
+				require.Len(t, e.Authors(), 1, form)
+				require.Equal(t, "Ann", e.Authors()[0].Name, form)
+				require.Equal(t, []Category{{Term: "a"}}, e.Categories(), form)
+			}
+		})
 	}
 }

@@ -176,6 +176,37 @@ func Into(space, element string) string {
 	return element[:name] + ` xmlns="` + space + `"` + element[name:]
 }
 
+// Qualified returns an entry of Atom in whose namespace its children are that have one of Atom's names, and
+// no namespace.
+func Qualified(raw string, sc *xmlscan.Scope) string {
+	r := Again(raw, sc, FormatAtom)
+	defer r.Release()
+	space := r.Cursor.Space()
+	r.Native = ""
+	var b strings.Builder
+	done := 0
+	var visit func()
+	visit = func() {
+		for depth := r.Depth(); r.Child(depth); {
+			row := r.Row()
+			switch {
+			case row.AtomRank == 0 || !r.IsAtom():
+			case r.Cursor.Space() != "":
+				if row.Form == PersonForm || row.Form == SourceForm {
+					visit()
+				}
+			default:
+				start := r.Offset()
+				r.Skip()
+				b.WriteString(raw[done:start] + Into(space, raw[start:r.End()]))
+				done = r.End()
+			}
+		}
+	}
+	visit()
+	return b.String() + raw[done:]
+}
+
 // OutOfRSS2 returns elements for RSS, each on a line: those having travelled through another
 // format are its own again.
 func OutOfRSS2(elements string) string {

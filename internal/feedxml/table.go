@@ -341,7 +341,8 @@ func (r *Elements) NoteName() (row *Row, odd bool) {
 	return row, odd
 }
 
-// row reports whether the row's name, or its namespace, is spelt in another way. Feeds are careless
+// row reports whether the row's name, or its namespace, is spelt in another way, or is RSS's below an
+// element that has none. Feeds are careless
 // about the case of RSS's names; a name of Atom with a capital may be misspelt, too. RSS's own names
 // have no namespace, or that of its root, and only in RSS.
 func (r *Elements) row() (row *Row, odd bool) {
@@ -356,5 +357,6 @@ func (r *Elements) row() (row *Row, odd bool) {
 		v = noWords
 	}
 	row, exact := v.find(local, anyCase)
-	return row, !exact || space.odd
+	elsewhere := v == rssWords && space.published != "" && space.published != r.Native && row != &extension
+	return row, !exact || space.odd || elsewhere
 }
