@@ -62,35 +62,33 @@ func TestDist(t *testing.T) {
 	checkout := filepath.Join(t.TempDir(), "checkout")
 	require.NoError(t, copyCheckout("../..", checkout))
 	require.NoError(t, setVersion(checkout, "v0.998.0"))
-	d := &dist{root: checkout, work: t.TempDir(), version: "v0.998.0"}
-	files, err := d.documents([]target{{"linux", "amd64", ""}})
-	require.NoError(t, err)
+	d := &dist{root: checkout, version: "v0.998.0"}
+	require.NoError(t, d.documents([]string{"linux/amd64"}))
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(checkout, ".documents", name))
+		require.NoError(t, err)
+		return string(text)
+	}
 	for name, has := range map[string]string{
 		"feedhistory.1": `"feedhistory 0.998.0"`, "completions/feedhistory.bash": "complete -o default -F _feedhistory feedhistory",
 		"completions/_feedhistory": "#compdef feedhistory\n", "completions/feedhistory.fish": "complete -c feedhistory ",
 	} {
-		text, err := os.ReadFile(files[name])
-		require.NoError(t, err)
-		require.Contains(t, string(text), has)
+		require.Contains(t, read(name), has)
 	}
-	page, err := os.ReadFile(files["feedhistory.1"])
-	require.NoError(t, err)
-	require.Contains(t, string(page), "conformance")
+	page := read("feedhistory.1")
+	require.Contains(t, page, "conformance")
 	home, err := os.UserHomeDir()
 	require.NoError(t, err)
 	if home = filepath.Clean(home); home != "/" {
-		require.NotContains(t, strings.ReplaceAll(string(page), `\-`, "-"), home+"/", "no path of the computer that it is made on")
+		require.NotContains(t, strings.ReplaceAll(page, `\-`, "-"), home+"/", "no path of the computer that it is made on")
 	}
-	text, err := os.ReadFile(files["README.md"])
-	require.NoError(t, err)
-	require.Contains(t, string(text), "](https://github.com/feedhistory/feedhistory/blob/v0.998.0/publish/README.md#hugo)")
-	require.NotContains(t, string(text), "](..", "an archive has no other page")
-	require.Equal(t, []string{"BSD-3-Clause"}, d.modules[ofGo].names)
-	notices, err := os.ReadFile(files["NOTICES"])
-	require.NoError(t, err)
-	for _, has := range []string{"github.com/mmcdole/gofeed v", "modernc.org/sqlite v", "Permission is hereby granted"} {
-		require.Contains(t, string(notices), has)
+	text := read("README.md")
+	require.Contains(t, text, "](https://github.com/feedhistory/feedhistory/blob/v0.998.0/publish/README.md#hugo)")
+	require.NotContains(t, text, "](..", "an archive has no other page")
+	for _, has := range []string{"github.com/mmcdole/gofeed v", "modernc.org/sqlite v", "Permission is hereby granted", ofGo} {
+		require.Contains(t, read("NOTICES"), has)
 	}
+	require.Contains(t, read("copyright"), "License: MIT\n MIT License\n .\n")
 	known, _ := exec.Command("git", "-C", "../..", "ls-files", "dist", "*.1", "*/_feedhistory").Output() // without git: none
 	require.Empty(t, string(known), "made at release, and not checked in")
 }

@@ -1,12 +1,12 @@
 // Command dist makes a release of all modules, which move in lockstep. It sets their
 // version everywhere, writes the checksums of each module into the go.sum of those
-// that require it, and puts into dist/ whatever people download: archives, packages
-// for Debian and Fedora, a container image, a Homebrew formula, a list of the parts
-// and the checksums. `.ci/release` runs it.
+// that require it, and puts into dist/ the files people download. GoReleaser makes the
+// archives, packages, cask and the manifests for scoop and winget; this command the
+// conformance suite's package, apt's index and the checksums. `.ci/release` runs it.
 //
 // What remains is to commit and to push the tags it prints: a workflow then makes the
-// same files again and publishes them. Nothing in dist is checked in, so nothing there
-// is ever stale.
+// same files again, adds the image and the lists of parts, and publishes them. Nothing in
+// dist is checked in, so nothing there is ever stale.
 package main
 
 import (
@@ -48,8 +48,8 @@ func run(root, version, out, only string, snapshot bool) error {
 	if err != nil {
 		return err
 	}
+	copied := filepath.Join(work, "checkout")
 	if snapshot {
-		copied := filepath.Join(work, "checkout")
 		if err := copyCheckout(root, copied); err != nil {
 			return err
 		}
@@ -66,8 +66,11 @@ func run(root, version, out, only string, snapshot bool) error {
 		if err := replace(filepath.Join(root, "docs", "CHANGELOG.md"), regexp.MustCompile(`\(not yet released\)`), "("+when.Format(time.DateOnly)+")"); err != nil {
 			return err
 		}
+		if err := copyCheckout(root, copied); err != nil {
+			return err
+		}
 	}
-	d := &dist{root: root, out: out, version: version, when: when, work: work}
+	d := &dist{root: copied, out: out, version: version, when: when}
 	if err := d.make(targets); err != nil {
 		return err
 	}

@@ -26,10 +26,10 @@ type licence struct {
 
 // licences reads the licences of all modules of others whose code is in the commands on any of
 // the platforms, and that of Go, by path and version.
-func (d *dist) licences(targets []target) (map[string]licence, error) {
+func (d *dist) licences(targets []string) (map[string]licence, error) {
 	dirs := map[string]string{}
 	for _, t := range targets {
-		out, err := d.goCommand(t, "list", "-deps", "-json=Module", "./feedhistory", "./feedfleet")
+		out, err := d.command("cmd", platform(t), "go", "list", "-deps", "-json=Module", "./feedhistory", "./feedfleet")
 		if err != nil {
 			return nil, err
 		}
