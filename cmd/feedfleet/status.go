@@ -43,7 +43,7 @@ func (c *statusCommand) Run(w *command.World) error {
 		return terminal.WriteJSON(w.Stdout, s)
 	}
 	out := bufio.NewWriter(w.Stdout)
-	p := &terminal.Page{W: out, Width: terminal.Width(w.Stdout)}
+	p := terminal.PageOn(w.Stdout, out)
 	showStatus(p, s, c.Late, time.Now())
 	return errors.Join(p.Err, out.Flush())
 }

@@ -40,6 +40,7 @@ var completed = []struct {
 	{"feedhistory import --from g", []string{"git"}, []string{"newsboat"}},
 	{"feedhistory list --db=feeds.db ", []string{"go.example/feed.atom", "xkcd.example/atom.xml", "secret.example/rss"}, []string{"token", "https", "feed.one.atom"}},
 	{"feedhistory rm --db feeds.db x", []string{"xkcd.example/atom.xml"}, []string{"go.example"}},
+	{"feedhistory --db feeds.db rm x", []string{"xkcd.example/atom.xml"}, []string{"go.example"}},
 	{"feedhistory erase --db feeds.db --feed g", []string{"go.example/feed.atom"}, []string{"xkcd"}},
 	{"feedhistory export --db feeds.db --output fee", []string{"feed.one.atom"}, []string{"xkcd"}},
 	{"feedhistory inspect feed.", []string{"feed.one.atom", "feed.two.rss"}, []string{"completion.sh"}},
@@ -49,8 +50,10 @@ var completed = []struct {
 func completionIn(t *testing.T, shell, name string) (dir string) {
 	dir = t.TempDir()
 	store := created(t, filepath.Join(dir, "feeds.db"))
-	for _, feed := range []string{"https://go.example/feed.atom", "https://xkcd.example/atom.xml", "https://secret.example/rss?token=abcdef123456"} {
-		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: mirror.NewFeed(feed)}))
+	for address, title := range map[string]string{"https://go.example/feed.atom": "", "https://xkcd.example/atom.xml": "", "https://secret.example/rss?token=abcdef123456": "", "https://log.example/a": "The Lighthouse's Log"} {
+		feed := mirror.NewFeed(address)
+		feed.Title = title
+		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
 	}
 	require.NoError(t, store.Close())
 	for _, file := range []string{"feed.one.atom", "feed.two.rss"} {
@@ -150,6 +153,33 @@ func TestCompletion(t *testing.T) {
 			}
 		}
 	})
+}
+
+// By a title, a feed is offered in every shell as the shell has to be given it.
+func TestCompletionOfTitles(t *testing.T) {
+	t.Parallel()
+	dir := completionIn(t, "bash", "completion.sh")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "line"), nil, 0o600))
+	for typed, want := range map[string]string{
+		"list --db feeds.db The": `The\ Lighthouse\'s\ Log`, `list --db feeds.db The\ Li`: `The\ Lighthouse\'s\ Log`,
+		`list --db feeds.db "The Li`: `The Lighthouse's Log`, "rm --db=feeds.db log": "log.example/a",
+	} {
+		p := startTerminal(t, bashIn(dir), &pty.Winsize{Rows: 20, Cols: 200})
+		p.await("ready> ")
+		_, err := p.pty.WriteString("source ./completion.sh; echo set''up\r")
+		require.NoError(t, err)
+		p.await("setup")
+		_, err = p.pty.WriteString("feedhistory " + typed + "\t")
+		require.NoError(t, err)
+		p.await(want)
+	}
+}
+
+// bashIn returns a shell in a directory.
+func bashIn(dir string) *exec.Cmd {
+	cmd := exec.Command("bash", "--norc", "--noprofile", "-i")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TERM=xterm", "HOME="+dir, "PS1=ready> ", "INPUTRC=/dev/null", "LC_ALL=C.UTF-8")
+	return cmd
 }
 
 // lastWord returns the word of a line that a shell completes.

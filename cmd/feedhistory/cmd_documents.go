@@ -383,7 +383,7 @@ func (f *feedFetch) printEntry(e *feedhistory.Entry) error {
 	}
 	if f.Format == tableFormat {
 		link, _ := e.Links.Rel("alternate")
-		_, err := fmt.Fprintln(f.out, show.Line(&terminal.Page{Width: terminal.Width(f.Stdout)}, e, e.Time(), cmp.Or(link.Href, e.ID)))
+		_, err := fmt.Fprintln(f.out, show.Line(terminal.PageOn(f.Stdout, nil), e, e.Time(), cmp.Or(link.Href, e.ID)))
 		return err
 	}
 	record := publish.NewLine(e)
@@ -558,7 +558,7 @@ func reportHistory(w *command.World, h *feedhistory.History, v feedhistory.Verdi
 	what := fmt.Sprintf("%s feed · %s · %s", h.Kind, terminal.Count(h.Documents, "document", "documents"),
 		terminal.Count(len(h.Entries), "entry", "entries"))
 	p.Para("", "", terminal.Counts(what, terminal.Part{N: len(h.Deleted), Says: "deleted"}))
-	p.Para("", "", fmt.Sprintf("verdict: %s. %s", v, meaning))
+	p.Para("verdict: "+p.Styled(v.String(), show.StyleOf(v))+". ", "", meaning)
 	missing := terminal.NewPage(w.Stderr)
 	for _, g := range h.Gaps {
 		show.PrintGap(missing, g)
@@ -567,7 +567,7 @@ func reportHistory(w *command.World, h *feedhistory.History, v feedhistory.Verdi
 
 // A checkCommand is the verb check.
 type checkCommand struct {
-	Sources         []string `arg:"" name:"URL|FILE|-" help:"The documents: URLs, files, or - for standard input."`
+	Sources         []string `arg:"" name:"URL|FILE|DIR|-" help:"The documents: URLs, files, or - for standard input. Of a directory, the whole chain of its feed, as it will be served."`
 	Chain           bool     `help:"Check not only each document, but also the whole chain of documents from it."`
 	Base            string   `placeholder:"URL" help:"URL where the first FILE will be served; with a slash at the end, the URL of its directory."`
 	Profile         string   `default:"rfc5005" enum:"rfc5005,atom-pmh,datareplication,modified-range" placeholder:"NAME" help:"The rules: rfc5005 (the default), atom-pmh, or, with --chain, datareplication or modified-range."`
@@ -590,6 +590,7 @@ func (c *checkCommand) Help() string {
 
 // Validate refuses URLs that cannot be fetched, and incompatible flags.
 func (c *checkCommand) Validate() error {
+	c.chainOfDirectory()
 	switch {
 	case c.Base != "" && !terminal.IsWeb(c.Base):
 		return errors.New("--base: " + c.Base + " is not an absolute URL")
@@ -621,6 +622,27 @@ func (c *checkCommand) Validate() error {
 		return errors.New("--base: for several files, give the URL of their directory, with a slash at the end")
 	}
 	return nil
+}
+
+// chainOfDirectory makes a directory an argument for the chain of its feed, which says where it
+// will be served, unless --base does.
+func (c *checkCommand) chainOfDirectory() {
+	if len(c.Sources) != 1 || !isDirectory(c.Sources[0]) {
+		return
+	}
+	name := feedIn(c.Sources[0])
+	f, err := os.Open(name)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	doc, err := feedhistory.Parse(f, "")
+	if err != nil {
+		return
+	}
+	if self, _ := doc.Links.Rel("self"); terminal.IsWeb(self.Href) {
+		c.Sources[0], c.Chain, c.Base = name, true, cmp.Or(c.Base, self.Href)
+	}
 }
 
 func allURLs(sources []string) bool {
@@ -1036,14 +1058,16 @@ func documentName(url string) string {
 	return url
 }
 
+var levelStyles = map[check.Level]terminal.Style{check.Error: terminal.Bad, check.Warning: terminal.Doubtful}
+
 // showFinding shows one finding.
 func showFinding(p *terminal.Page, f check.Finding, hint bool) {
 	const indent = "      "
-	text := fmt.Sprintf("%v: %s [%s, %s]", f.Level, f.Message, f.Code, f.Clause)
+	place := "  "
 	if f.Line > 0 {
-		text = fmt.Sprintf("%d:%d: %s", f.Line, f.Column, text)
+		place += fmt.Sprintf("%d:%d: ", f.Line, f.Column)
 	}
-	p.Para("  ", indent, text)
+	p.Para(place+p.Styled(string(f.Level), levelStyles[f.Level])+": ", indent, fmt.Sprintf("%s [%s, %s]", f.Message, f.Code, f.Clause))
 	showQuote(p, indent, f.Quote)
 	if hint && f.Hint != "" {
 		p.Para(indent, indent, "→ "+f.Hint)

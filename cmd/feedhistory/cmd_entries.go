@@ -79,7 +79,7 @@ func (c *entriesCommand) Run(w *command.World) (err error) {
 		pager = c.Pager(w.Stdout)
 	}
 	out := bufio.NewWriterSize(pager, 64<<10)
-	err = c.show(w.Ctx, &terminal.Page{W: out, Width: terminal.Width(w.Stdout)}, database.EntriesOfFeeds(w.Ctx, store, query, feeds), len(feeds) != 1)
+	err = c.show(w.Ctx, terminal.PagedOn(w.Stdout, out), database.EntriesOfFeeds(w.Ctx, store, query, feeds), len(feeds) != 1)
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = terminal.UsageError("--search: there is no word to look for in " + strconv.Quote(c.Search) + ", or there are too many")
 	}
@@ -142,7 +142,7 @@ func (c *entriesCommand) add(ctx context.Context, p *terminal.Page, r *mirror.Re
 // An entryCommand is the verb entry.
 type entryCommand struct {
 	database.Location
-	ID   string `arg:"" name:"ID" help:"The entry's id, as feedhistory entries shows it, or its beginning if no other id begins so, or … and its end."`
+	ID   string `arg:"" name:"ID" help:"The entry's id, as feedhistory entries shows it, or its beginning if no other id begins so, or … and its end; or its title, or a part of it that no other title has."`
 	Feed string `placeholder:"FEED" help:"The entry's feed, if several have an entry with this id."`
 
 	terminal.JSONFlag `set:"record=the entry"`
@@ -170,7 +170,7 @@ func (c *entryCommand) Run(w *command.World) (err error) {
 	}
 	out := c.Pager(w.Stdout)
 	buffered := bufio.NewWriter(out)
-	p := &terminal.Page{W: buffered, Width: terminal.Width(w.Stdout)}
+	p := terminal.PagedOn(w.Stdout, buffered)
 	show.Article(p, e, r)
 	return terminal.UnlessLeft(cmp.Or(p.Err, buffered.Flush(), out.Close()))
 }
@@ -181,7 +181,7 @@ func (c *entryCommand) find(ctx context.Context, store mirror.Store) (found *mir
 	if err != nil {
 		return nil, err
 	}
-	if c.ID, err = database.ID(ctx, store, feeds, c.ID); err != nil {
+	if c.ID, feeds, err = database.NamedEntry(ctx, store, feeds, c.ID); err != nil {
 		return nil, err
 	}
 	var with []string
@@ -196,7 +196,7 @@ func (c *entryCommand) find(ctx context.Context, store mirror.Store) (found *mir
 	}
 	switch len(with) {
 	case 0:
-		return nil, errors.New("there is no entry with the id " + terminal.Clean(c.ID) + " in " + c.Place() + "; feedhistory entries shows the ids")
+		return nil, errors.New("there is no entry with the id or title " + terminal.Clean(c.ID) + " in " + c.Place() + "; feedhistory entries shows both")
 	case 1:
 		return found, nil
 	}
@@ -339,7 +339,7 @@ func (c *newCommand) output(w *command.World, out io.Writer, private func(feed s
 	if c.Maildir != "" {
 		return deliverer(w, c.Maildir, marks)
 	}
-	p := &terminal.Page{W: out, Width: terminal.Width(w.Stdout)}
+	p := terminal.PagedOn(w.Stdout, out)
 	return func(f *mirror.Feed, r *mirror.Record, e *feedhistory.Entry) error {
 		if c.JSON {
 			line := show.LineOfRecord(r, e)

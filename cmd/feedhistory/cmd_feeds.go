@@ -265,7 +265,7 @@ func (c *listCommand) Run(w *command.World) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	out := bufio.NewWriterSize(w.Stdout, 64<<10)
-	l := &listing{ctx: w.Ctx, store: store, page: &terminal.Page{W: out, Width: terminal.Width(w.Stdout)}, now: time.Now()}
+	l := &listing{ctx: w.Ctx, store: store, page: terminal.PageOn(w.Stdout, out), now: time.Now()}
 	if c.Feed != "" {
 		err = c.one(l)
 	} else {
@@ -472,7 +472,9 @@ func (f *removalFlags) confirm(w *command.World, plan *terminal.Page) (bool, err
 
 // Help returns the text of --help before the flags.
 func (c *rmCommand) Help() string {
-	return "rm also removes the feeds' entries, and the documents the history server has republished on this machine. To keep a copy, run feedhistory export --raw first."
+	return "rm also removes the feeds' entries, and the documents the history server has republished on this machine. " +
+		"To keep a copy, run feedhistory export --raw or feedhistory db backup first. " +
+		"A feed comes back from a backup with feedhistory export --raw --db BACKUP FEED | feedhistory import."
 }
 
 // Run removes the feeds. It reports the feeds missing from the mirror, and continues with
@@ -509,11 +511,31 @@ func (c *rmCommand) Run(w *command.World) error {
 		}
 		p.Para("", "  ", "removed "+contents(f))
 	}
+	if err == nil {
+		c.tellBackup(p, feeds)
+	}
 	if dir := marks(); dir != "" {
 		_ = os.RemoveAll(dir) // another import of the removed feeds begins at its beginning
 	}
 	_, left := c.removeRepublished(c.Location, names...)
 	return cmp.Or(err, left, status, p.Err)
+}
+
+// tellBackup says how to get removed feeds back.
+func (c *rmCommand) tellBackup(p *terminal.Page, feeds []*mirror.Feed) {
+	names, here := "", ""
+	for _, f := range feeds {
+		if f.Entries+f.Deleted > 0 {
+			names += " " + terminal.ShellWord(show.Address(f.URL))
+		}
+	}
+	if names == "" {
+		return // feedhistory sync gives all of it back
+	}
+	if c.DB != database.DefaultDB() {
+		here = " --db " + terminal.ShellWord(c.Place())
+	}
+	p.Line("  from a backup, it comes back with: feedhistory export --raw --db BACKUP" + names + " | feedhistory import" + here)
 }
 
 // plan prints the feeds to be removed, for --dry-run or for the question on a terminal, and

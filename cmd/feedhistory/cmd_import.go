@@ -49,7 +49,7 @@ func (c *importCommand) Help() string {
 		"or all versions of a feed in a git repository: --from git REPOSITORY PATH [FEED]. " +
 		"A file's kind is recognised without --from.\n\n" +
 		"The publisher's copy of an entry always wins over a reader's, and deleted entries do not come back. " +
-		"The verdict stays as it is, because a reader proves nothing about gaps. A missed window is closed if the memory has entries from both sides of it. " +
+		"The verdict stays as it is, because a copy from a reader cannot show what is missing. A missed window is closed if the copy has entries from both sides of it. " +
 		"The exit status is 3 if rows were skipped because they cannot be read.\n\n" +
 		"The databases of newsboat and FreshRSS may be in use: import reads a copy, for which TMPDIR needs room."
 }

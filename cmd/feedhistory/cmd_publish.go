@@ -228,8 +228,7 @@ func (c *publishCommand) published(w *command.World, to *publish.Publisher, in *
 			" got the current time, because the source gives no time, or no newer one for an edit")
 	}
 	if in.about.IsUnknown(to.URL()) {
-		p.Para("  - ", "    ", "the lines do not say whether they are the whole history of the feed that they come from, so the published feed "+
-			"does not claim it; the lines of fetch --raw and export --raw say it")
+		p.Para("  - ", "    ", "the input isn't marked complete, so the published feed won't claim to be; use fetch --raw or export --raw")
 	}
 	if terminal.IsURL(c.From) && !in.partial && in.head.Coverage != nil {
 		p.Para("  - ", "    ", "the source belongs to another site and does not say that it has the whole history, so the published feed does not claim it")

@@ -36,9 +36,15 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-const description = `Everything that a feed ever published, and a verdict on what is missing.
+var description = "Everything that a feed ever published, and a verdict on what is missing.\n\nExit status: " + statusList() + "."
 
-Exit status: 0: nothing is known to be missing; 1: the command failed; 2: wrong usage; 3: something is missing; 130: interrupted before there was anything to show.`
+func statusList() string {
+	var list []string
+	for _, s := range exitStatuses {
+		list = append(list, s[0]+": "+s[1])
+	}
+	return strings.Join(list, "; ")
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -65,9 +71,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	w.SetBy = config.SetBy
 	call, err := w.Parse(&line, args, kong.Description(description+settingsPlace()), kong.Resolvers(config),
 		kong.Vars{"db": database.DefaultDB(), "kinds": readers.KindNames()})
-	i := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
-	if _, wrong := errors.AsType[*kong.ParseError](err); wrong && i >= 0 && otherWords[args[i]] != "" {
-		err = terminal.UsageError("there is no verb " + args[i] + ": " + otherWords[args[i]])
+	if parse, wrong := errors.AsType[*kong.ParseError](err); wrong {
+		given := parse.Context.Args
+		i := slices.IndexFunc(given, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
+		if i >= 0 && otherWords[given[i]] != "" {
+			err = terminal.UsageError("there is no verb " + given[i] + ": " + otherWords[given[i]])
+		}
 	}
 	if err == nil {
 		target := call.Selected().Target.Addr().Interface()
@@ -201,7 +210,7 @@ var exclusive = map[string][]exclusion{
 	"list":    {{[]string{"<FEED>"}, []string{"due", "partial"}, "--due and --partial are for the list of all feeds"}},
 	"new":     {{[]string{"json"}, []string{"maildir"}, "--json and --maildir exclude each other"}},
 	"publish": {{[]string{"size"}, []string{"by"}, "--size and --by exclude each other"}},
-	"serve":   {{[]string{"<DIR>"}, []string{"base", "name", "private", "published", "trusted-proxy"}, "--base, --name, --private, --published and --trusted-proxy are for the history server: leave out DIR"}},
+	"serve":   {{[]string{"<DIR>"}, []string{"base", "name", "no-pictures", "private", "published", "trusted-proxy"}, "--base, --name, --no-pictures, --private, --published and --trusted-proxy are for the history server: leave out DIR"}},
 	"sync": {
 		{[]string{"all"}, []string{"every"}, "--all and --every exclude each other: --every polls all feeds, each when it is due"},
 		{[]string{"all"}, []string{"<URL>", "opml"}, "--all is for the feeds of the database: leave out URL and --opml"},
@@ -446,12 +455,14 @@ func (c *completionCommand) Run(w *command.World) error {
 var completions = map[string]string{
 	"bash": `# bash completion of feedhistory
 _feedhistory() {
-	local word cur=${COMP_WORDS[COMP_CWORD]}
+	local word cur=${COMP_WORDS[COMP_CWORD]} form=%q # a word with spaces is escaped,
 	COMPREPLY=()
 	[[ $cur == = ]] && cur= # --flag=value is three words
+	[[ $cur == [\"\']* ]] && cur=${cur:1} form=%s # unless it is quoted
+	cur=${cur//\\/}
 	while IFS=$'\t' read -r word _; do
-		[[ $word == "$cur"* ]] && COMPREPLY+=("$word")
-	done < <("${COMP_WORDS[0]}" names -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+		[[ $word == "$cur"* ]] && COMPREPLY+=("$(printf "$form" "$word")")
+	done < <("${COMP_WORDS[0]}" names -- "${COMP_WORDS[@]:1:COMP_CWORD-1}" "$cur" 2>/dev/null)
 }
 complete -o default -F _feedhistory feedhistory
 `,
@@ -495,7 +506,8 @@ type namesCommand struct {
 }
 
 // Run prints the words to come next, each with its help. Of a feed, it prints the address
-// as people type it, without a secret, and the title.
+// as people type it, without a secret, and the title; the title comes first if it begins with
+// the word that was typed.
 func (c *namesCommand) Run(w *command.World, call *kong.Context) error {
 	words, feeds := c.following(call.Model.Node)
 	p := terminal.NewPage(w.Stdout)
@@ -518,11 +530,26 @@ func (c *namesCommand) Run(w *command.World, call *kong.Context) error {
 		if f.Private {
 			address, _, _ = strings.Cut(address, "?")
 		}
-		if f.Alias == "" && !strings.ContainsFunc(address, unicode.IsSpace) {
-			p.Line(terminal.Clean(address) + "\t" + terminal.Clean(cmp.Or(f.Named, f.Title)))
+		if f.Alias != "" {
+			continue
+		}
+		address, title := terminal.Clean(address), terminal.Clean(cmp.Or(f.Named, f.Title))
+		if typed := c.typed(); typed != "" && strings.HasPrefix(strings.ToLower(title), typed) {
+			p.Line(title + "\t" + address)
+		}
+		if !strings.ContainsFunc(address, unicode.IsSpace) {
+			p.Line(address + "\t" + title)
 		}
 	}
 	return p.Err
+}
+
+// typed returns the word to complete, in lower case.
+func (c *namesCommand) typed() string {
+	if len(c.Words) == 0 {
+		return ""
+	}
+	return strings.ToLower(c.Words[len(c.Words)-1])
 }
 
 // following returns the words to follow the command line, each with its help after a tab, and
@@ -532,7 +559,7 @@ func (c *namesCommand) following(app *kong.Node) (words []string, feeds bool) {
 		return nil, true
 	}
 	current := strings.TrimPrefix(c.Words[len(c.Words)-1], "=") // bash makes three words of --flag=value
-	before := slices.DeleteFunc(c.Words[:len(c.Words)-1], func(word string) bool { return word == "=" })
+	before := slices.DeleteFunc(slices.Clone(c.Words[:len(c.Words)-1]), func(word string) bool { return word == "=" })
 	if flag, _, ok := strings.Cut(current, "="); ok && strings.HasPrefix(flag, "--") {
 		before, current = append(before, flag), ""
 	}
@@ -548,6 +575,7 @@ func (c *namesCommand) following(app *kong.Node) (words []string, feeds bool) {
 			c.DB = db
 		}
 	}
+	before = terminal.BehindVerb(app, before)
 	verb, flags := app, app.Flags
 	if i := slices.IndexFunc(before, func(word string) bool { return !strings.HasPrefix(word, "-") }); i >= 0 {
 		at := slices.IndexFunc(app.Children, func(v *kong.Node) bool { return v.Name == before[i] && !v.Hidden })
@@ -617,17 +645,77 @@ func (c *manCommand) Run(w *command.World, call *kong.Context) error {
 	out := bufio.NewWriter(w.Stdout)
 	fmt.Fprintf(out, ".TH FEEDHISTORY 1 \"\" \"feedhistory %s\" \"User Commands\"\n.SH NAME\nfeedhistory \\- everything that a feed ever published\n", feedhistory.Version)
 	fmt.Fprint(out, ".SH SYNOPSIS\n.B feedhistory\n.I VERB\n[flags] [arguments]\n.SH DESCRIPTION\n")
-	roffText(out, description)
+	about, _, _ := strings.Cut(description, "\n\n")
+	roffText(out, about)
+	roffText(out, "Results go to standard output, everything else to standard error.")
 	fmt.Fprint(out, ".SH VERBS\n")
 	for _, node := range call.Model.Children {
 		manVerb(out, node, "")
 	}
 	fmt.Fprint(out, ".SH FLAGS OF ALL VERBS\n")
 	manFlags(out, call.Model.Flags)
-	fmt.Fprint(out, ".SH FILES\n.TP\n.I ~/.config/feedhistory/config.toml\n")
-	roffText(out, settingsHelp)
-	fmt.Fprint(out, ".TP\n.I ~/.local/share/feedhistory/feeds.db\nThe mirrored feeds, unless \\-\\-db says otherwise.\n")
+	fmt.Fprint(out, ".SH EXAMPLES\n")
+	for _, e := range manExamples {
+		roffText(out, e.does)
+		fmt.Fprintf(out, ".PP\n.nf\n.RS\n%s\n.RE\n.fi\n.PP\n", roff(e.command))
+	}
+	manTable(out, "ENVIRONMENT", "B", manEnvironment)
+	manTable(out, "FILES", "I", manFiles)
+	manTable(out, "EXIT STATUS", "B", exitStatuses)
 	return out.Flush()
+}
+
+// manExamples are the first commands of a newcomer.
+var manExamples = []struct{ does, command string }{
+	{"The whole history of a feed, as JSON Lines. The address may be that of a web page:", "feedhistory fetch https://example.org/ > entries.jsonl"},
+	{"Mirror a feed, and the feeds of another reader; later, poll those that are due:", "feedhistory sync https://example.org/feed.atom\nfeedhistory sync --opml subscriptions.opml\nfeedhistory sync"},
+	{"See what is mirrored, and what is missing of a feed:", "feedhistory list\nfeedhistory list example.org/feed.atom"},
+	{"Find entries, and read one:", "feedhistory entries --since 10y --search 'storm petrel'\nfeedhistory entry 'Storm petrels'"},
+	{"Read the mirror in a browser, and subscribe there to whole histories:", "feedhistory serve"},
+	{"Mail what is new, from now on:", "feedhistory new --from-now --maildir ~/Maildir"},
+	{"Publish entries as a feed with its whole history:", "feedhistory publish --out public --base https://example.net/ < entries.jsonl"},
+	{"Check a feed with all its archives:", "feedhistory check --chain https://example.org/feed.atom"},
+	{"Copy the database, remove a feed, and get it back from the copy:",
+		"feedhistory db backup copy.db\nfeedhistory rm example.org/feed.atom\nfeedhistory export --raw --db copy.db example.org/feed.atom | feedhistory import"},
+}
+
+var manEnvironment = [][2]string{
+	{"FEEDHISTORY_DB", "Where the mirrored feeds are, unless --db says otherwise."},
+	{"FEEDHISTORY_CONFIG", "The file with the settings. If it is set and empty, there are none."},
+	{"FEEDHISTORY_FLAG", "The value of a flag of that name, such as FEEDHISTORY_ALLOW_PRIVATE=true. The command line has precedence, and the environment over the file."},
+	{"FEEDHISTORY_PASSWORD", "The password for --user."},
+	{"FEEDHISTORY_TOKEN", "The token of the history server."},
+	{"HTTPS_PROXY, HTTP_PROXY, NO_PROXY", "The proxy, unless --proxy names another."},
+	{"NETRC", "The file for --netrc, instead of ~/.netrc."},
+	{"PAGER, LESS", "The program that shows long texts on a terminal (default: less)."},
+	{"NO_COLOR", "If it is set and not empty, the output has no colours."},
+	{"XDG_CONFIG_HOME, XDG_DATA_HOME", "Where settings and the default database are, instead of ~/.config and ~/.local/share."},
+	{"TMPDIR", "Where import copies the databases of other readers."},
+}
+
+var manFiles = [][2]string{
+	{"~/.config/feedhistory/config.toml", settingsHelp},
+	{"~/.local/share/feedhistory/feeds.db", "The mirrored feeds, unless --db says otherwise."},
+	{"~/.local/share/feedhistory/feeds.db.credentials", "The logins of private feeds, which only their owner can read."},
+	{"~/.local/share/feedhistory/feeds.db.published", "The feeds that the history server republishes."},
+}
+
+// exitStatuses are the exit statuses with their meanings.
+var exitStatuses = [][2]string{
+	{"0", "nothing is known to be missing"},
+	{"1", "the command failed"},
+	{"2", "wrong usage"},
+	{"3", "something is missing"},
+	{"130", "interrupted before there was anything to show"},
+}
+
+// manTable writes a section of names in a font, each with its meaning.
+func manTable(out *bufio.Writer, section, font string, rows [][2]string) {
+	fmt.Fprintf(out, ".SH %s\n", section)
+	for _, row := range rows {
+		fmt.Fprintf(out, ".TP\n.%s %s\n", font, roff(row[0]))
+		roffText(out, strings.ToUpper(row[1][:1])+strings.TrimSuffix(row[1][1:], ".")+".")
+	}
 }
 
 func manVerb(out *bufio.Writer, node *kong.Node, before string) {
@@ -678,8 +766,8 @@ func roff(text string) string {
 	if db := database.DefaultDB(); db != "" {
 		text = strings.ReplaceAll(text, db, "~/.local/share/feedhistory/feeds.db")
 	}
-	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
-	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "~", `\(ti`, "'", `\(aq`, "…", `\[u2026]`).Replace(text)
+	if strings.HasPrefix(text, ".") {
 		text = `\&` + text
 	}
 	return text

@@ -163,6 +163,32 @@ func TestDumbTerminal(t *testing.T) {
 	}
 }
 
+// Verdicts have colours on a terminal, unless the user wants none; nothing from a feed has.
+func TestColours(t *testing.T) {
+	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/feed+json")
+		_, _ = io.WriteString(w, `{"version":"https://jsonfeed.org/version/1.1","title":"R\u001b[31med","items":[{"id":"1","title":"R\u001b[31med","content_text":"r\u001b[31med"},{"content_text":"without an id"}]}`)
+	}))
+	db, url := filepath.Join(t.TempDir(), "feeds.db"), server.URL+"/feed.json"
+	done(t, "", "sync", "--db", db, "--allow-private", url)
+	done(t, "", "sync", "--db", db, "--allow-private", "--public", server.URL+"/other.json")
+	for _, args := range [][]string{{"list", "--db", db}, {"list", "--db", db, url}, {"entry", "--db", db, "--feed", url, "1"}, {"entries", "--db", db}, {"fetch", "--allow-private", url}, {"inspect", "--allow-private", url}, {"check", "--allow-private", url}} {
+		p := onTerminal(t, nil, args...)
+		p.wait()
+		require.NotContains(t, strings.ReplaceAll(p.screen(), "\x1b[31merror\x1b[0m", ""), "\x1b[31m", args)
+		require.NotContains(t, p.screen(), "R[31med", args)
+	}
+	p := onTerminal(t, nil, "list", "--db", db, url)
+	require.Zero(t, p.wait(), p)
+	require.Contains(t, p.screen(), "\x1b[1mR\uFFFD[31med\x1b[0m\n")
+	p = onTerminal(t, nil, "check", "--allow-private", url)
+	p.wait()
+	require.Contains(t, p.screen(), "\x1b[31merror\x1b[0m: ")
+	p = onTerminal(t, func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "NO_COLOR=1") }, "list", "--db", db)
+	require.Zero(t, p.wait(), p)
+	require.NotContains(t, p.screen(), "\x1b")
+}
+
 // With piped input, the command does not say that it reads from a terminal.
 func TestPipedInput(t *testing.T) {
 	p := onTerminal(t, func(cmd *exec.Cmd) {
@@ -317,7 +343,7 @@ func TestTable(t *testing.T) {
 	done(t, "", "sync", "--db", db, "--allow-private", url)
 	p = narrow(t, "list", "--db", db)
 	require.Zero(t, p.wait(), p)
-	require.Regexp(t, `^`+url+`\n  window · 1 entry · newest\n  2003-12-13 · polled \S+ ·\n  next \S+\n$`, p.screen())
+	require.Regexp(t, `^\x1b\[1mT\x1b\[0m\n  `+url+`\n  window · 1 entry · newest\n  2003-12-13 · polled \S+ ·\n  next \S+\n$`, p.screen())
 	p = narrow(t, "entries", "--db", db, "--long")
 	require.Zero(t, p.wait(), p)
 	require.Contains(t, p.screen(), "    A title that is much long…\n      2003-12-13 00:00:00Z\n")
@@ -325,8 +351,9 @@ func TestTable(t *testing.T) {
 	require.Contains(t, piped, "    A title that is much longer than any terminal of thirty columns\n")
 	p = narrow(t, "check", "--allow-private", url)
 	require.Equal(t, terminal.ExitFailed, p.wait(), p)
-	require.Contains(t, p.screen(), "error: ")
-	for line := range strings.Lines(p.screen()) {
+	screen := escapes.ReplaceAllString(p.screen(), "")
+	require.Contains(t, screen, "error: ")
+	for line := range strings.Lines(screen) {
 		require.True(t, strings.Contains(line, url) || len([]rune(line)) <= 31, line)
 	}
 	p = ofColumns(t, 120, "fetch", "--allow-private", url)

@@ -52,7 +52,7 @@ func readmeCommands(t *testing.T, file, heading, next string) (commands []readme
 func readmeSites(t *testing.T) (org, net string) {
 	document := func(links string, from, to int, last time.Time) string {
 		var b strings.Builder
-		fmt.Fprintf(&b, `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><title>Feed</title><id>urn:feed</id><author><name>A</name></author>%s`, links)
+		fmt.Fprintf(&b, `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><title>The Lighthouse Log</title><id>urn:feed</id><author><name>A</name></author>%s`, links)
 		fmt.Fprintf(&b, "<updated>%s</updated>", last.Format(time.RFC3339))
 		for i := to; i > from; i-- {
 			at := last.Add(time.Duration(i-to) * time.Hour).Format(time.RFC3339)
@@ -132,7 +132,7 @@ func testReadme(t *testing.T, commands []readmeCommand, least int) string {
 	dir := t.TempDir()
 	require.NoError(t, os.Symlink(os.Args[0], filepath.Join(dir, "feedhistory")))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "subscriptions.opml"),
-		[]byte(`<opml version="2.0"><body><outline text="a" xmlUrl="`+net+`/feed.atom"/></body></opml>`), 0o600))
+		[]byte(`<opml version="2.0"><body><outline text="Tides" xmlUrl="`+net+`/feed.atom"/></body></opml>`), 0o600))
 	here := strings.NewReplacer("https://example.org", org, "https://example.net", net, " example.org/", " "+strings.TrimPrefix(org, "http://")+"/",
 		"postgres://localhost/feeds", "other.db", "feedhistory serve", "feedhistory serve --listen 127.0.0.1:0")
 	plain := func(text string) string {

@@ -73,7 +73,7 @@ func (w *World) Parse(line any, args []string, options ...kong.Option) (*kong.Co
 		kong.Writers(w.Stdout, w.Stderr), kong.Exit(func(status int) { ended = status }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: terminal.Columns}),
 	)...)
-	call, err := parser.Parse(terminal.AsFlags(args))
+	call, err := parser.Parse(terminal.BehindVerb(parser.Model.Node, terminal.AsFlags(args)))
 	if failed := w.Stdout.(*terminal.StdoutWriter).Failed.Load(); failed != nil { // the help, or the version, could not be printed
 		return nil, *failed
 	}

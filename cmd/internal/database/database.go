@@ -30,6 +30,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
+	"github.com/feedhistory/feedhistory/mirror/words"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -824,6 +825,78 @@ func ID(ctx context.Context, store mirror.Store, feeds []string, text string) (s
 		return text, nil
 	}
 	return found[0], nil
+}
+
+// mostChoices is the maximum number of entries among which a message lets people choose.
+const mostChoices = 20
+
+// NamedEntry returns the id of the entry people mean by a text, and the feeds to look in: by its
+// id, as ID has it, else by its title, else by a part of its title. It returns the text itself if
+// there is none, and a terminal.ChoiceError if there are several.
+func NamedEntry(ctx context.Context, store mirror.Store, feeds []string, text string) (id string, in []string, err error) {
+	id, err = ID(ctx, store, feeds, text)
+	if err != nil || id != text {
+		return id, feeds, err
+	}
+	for _, feed := range feeds {
+		known, err := store.Records(ctx, feed, []string{text})
+		if err != nil || known[text] != nil {
+			return text, feeds, err
+		}
+	}
+	whole, parts, err := titled(ctx, store, feeds, text)
+	if err != nil {
+		return "", nil, err
+	}
+	if len(whole) == 0 {
+		whole = parts
+	}
+	switch len(whole) {
+	case 0:
+		return text, feeds, nil
+	case 1:
+		return whole[0].ID, []string{whole[0].Feed}, nil
+	}
+	choice := &terminal.ChoiceError{Text: fmt.Sprintf("several entries have %q in their title; give an id:", terminal.Clean(text))}
+	for i, r := range whole {
+		if i == mostChoices {
+			choice.Choices = append(choice.Choices, "…")
+			break
+		}
+		title := ""
+		if e, err := r.Entry(); err == nil {
+			title = e.Title().Plain()
+		}
+		choice.Choices = append(choice.Choices, r.ID+"  "+terminal.Clean(title))
+	}
+	return "", nil, choice
+}
+
+// titled returns the entries with a title, and those with it as a part of theirs, in upper or
+// lower case.
+func titled(ctx context.Context, store mirror.Store, feeds []string, title string) (whole, parts []*mirror.Record, err error) {
+	search, want := strings.Join(words.Fields(title), " "), strings.ToLower(terminal.Clean(title))
+	for _, feed := range feeds {
+		for r, err := range store.Entries(ctx, mirror.Query{Feed: feed, Search: search, Prefix: true, States: mirror.Current | mirror.Former}) {
+			if errors.Is(err, errors.ErrUnsupported) { // there is no word in it
+				return nil, nil, nil
+			}
+			if err != nil {
+				return nil, nil, err
+			}
+			e, err := r.Entry()
+			if err != nil {
+				continue // a damaged entry has no title
+			}
+			switch has := strings.ToLower(terminal.Clean(e.Title().Plain())); {
+			case has == want:
+				whole = append(whole, r)
+			case strings.Contains(has, want):
+				parts = append(parts, r)
+			}
+		}
+	}
+	return whole, parts, nil
 }
 
 // mostTries bounds the attempts to change a feed while it is polled.

@@ -220,7 +220,11 @@ func (r *Report) Status() error {
 
 // showOutcome shows the outcome of a poll.
 func showOutcome(p *terminal.Page, o Outcome, c *mirror.Report) {
-	p.Line(terminal.Clean(o.Text(c)))
+	text := terminal.Clean(o.Text(c))
+	if before, after, ok := strings.Cut(text, " · "+c.Feed.Verdict.String()); ok {
+		text = before + " · " + p.Styled(c.Feed.Verdict.String(), show.StyleOf(c.Feed.Verdict)) + after
+	}
+	p.Line(text)
 	switch c.Moved {
 	case "":
 	case c.Feed.URL:

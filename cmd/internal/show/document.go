@@ -16,6 +16,7 @@ import (
 	"iter"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -719,6 +720,27 @@ func Inert(cell string) string {
 	return cell
 }
 
+// senderOf names the authors of an entry, with its feed.
+func senderOf(e *feedhistory.Entry, feed string) string {
+	var names []string
+	for _, a := range e.Authors() {
+		if name := terminal.Clean(a.Name); name != "" && name != feed && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return feed
+	}
+	return strings.Join(names, ", ") + " (" + feed + ")"
+}
+
+// listID identifies a feed as a mailing list is (RFC 2919), for the filters of mail programs.
+func listID(title, host, url string) string {
+	sum := sha256.Sum256([]byte(url))
+	name := (&mail.Address{Name: title, Address: "a@b"}).String() // quoted or encoded
+	return strings.TrimSuffix(name, "<a@b>") + "<" + hex.EncodeToString(sum[:4]) + "." + host + ".feedhistory.invalid>"
+}
+
 // Mail returns an entry as a mail message (RFC 5322), as text and as HTML, and a name for its
 // file. The same entry of a feed always has the same name and Message-ID, so a second copy
 // replaces the first, or is recognised.
@@ -734,8 +756,11 @@ func Mail(f *mirror.Feed, r *mirror.Record, e *feedhistory.Entry) (name string, 
 	var h mail.Header
 	h.SetDate(r.Time())
 	h.SetSubject(cmp.Or(titleOf(e), "(no title)"))
-	h.SetAddressList("From", []*mail.Address{{Name: cmp.Or(terminal.Clean(f.Named), terminal.Clean(f.Title), host), Address: "feedhistory@" + host}})
+	feed := cmp.Or(terminal.Clean(f.Named), terminal.Clean(f.Title), host)
+	h.SetAddressList("From", []*mail.Address{{Name: senderOf(e, feed), Address: "feedhistory@" + host}})
 	h.SetMessageID(key + "@feedhistory.invalid")
+	h.Set("List-Id", listID(feed, host, f.URL))
+	h.SetText("X-RSS-Feed", Address(f.URL)) // as rss2email has it, for the same filters
 	content := e.Content()
 	if content.Body == "" {
 		content = e.Summary()

@@ -10,6 +10,7 @@ import (
 	"github.com/feedhistory/feedhistory/backfill"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/rivo/uniseg"
 )
 
 // Address returns the address of a feed for people: without a password, and without a query
@@ -23,33 +24,66 @@ func Address(url string) string {
 
 // FeedTitles prints the titles of a list of feeds.
 func FeedTitles(p *terminal.Page) {
-	if p.Fits(tableWidth) {
-		p.Line(row("VERDICT", "ENTRIES", "NEWEST", "POLLED", "NEXT", "FEED"))
+	if p.Fits(tableWidth + titleWidth) {
+		p.Line(row("VERDICT", "ENTRIES", "NEWEST", "POLLED", "NEXT") + "FEED")
 	}
 }
 
-// tableWidth is the width of the list without the URLs.
-const tableWidth = 50
+// The widths of the list's columns but the last, and of the titles in that.
+const (
+	tableWidth = 50
+	titleWidth = 24
+)
 
-// FeedRow prints a feed as a line of a list, with a second line if its last polls failed.
-// On a narrow terminal, it is a paragraph.
+// FeedRow prints a feed as a line of a list, which ends with its title and its address. Where
+// the address does not fit the line, it has the next one. A further line says that the last
+// polls failed. On a narrow terminal, the feed is a paragraph.
 func FeedRow(p *terminal.Page, f *mirror.Feed, newest, now time.Time) {
-	if p.Fits(tableWidth) {
-		p.Line(row(verdictOf(f), fmt.Sprint(f.Entries), Day(newest), ago(f.Polled, now), nextOf(f, now), terminal.Clean(Address(f.URL))))
-	} else {
-		p.Line(terminal.Clean(Address(f.URL)))
-		p.Para("  ", "  ", fmt.Sprintf("%s · %s · newest %s · polled %s · next %s", verdictOf(f),
+	title, address := terminal.Clean(cmp.Or(f.Named, f.Title)), terminal.Clean(Address(f.URL))
+	verdict := verdictOf(f)
+	if !p.Fits(tableWidth + titleWidth) {
+		p.Line(p.Styled(terminal.Cut(cmp.Or(title, address), max(p.Width, titleWidth)), terminal.Strong))
+		if title != "" {
+			p.Line("  " + address)
+		}
+		p.Para("  ", "  ", fmt.Sprintf("%s · %s · newest %s · polled %s · next %s", verdict,
 			terminal.Count(int(f.Entries), "entry", "entries"), Day(newest), ago(f.Polled, now), nextOf(f, now)))
+	} else {
+		line := row(verdict, fmt.Sprint(f.Entries), Day(newest), ago(f.Polled, now), nextOf(f, now))
+		line = p.Styled(verdict, StyleOf(f.Verdict)) + strings.TrimPrefix(line, verdict)
+		switch {
+		case title == "":
+			p.Line(line + address)
+		case p.Width <= 0 || tableWidth+titleWidth+2+len(address) <= p.Width:
+			title = terminal.Cut(title, titleWidth)
+			p.Line(line + title + strings.Repeat(" ", titleWidth+2-uniseg.StringWidth(title)) + address)
+		default:
+			p.Line(line + terminal.Cut(title, p.Width-tableWidth))
+			p.Line(strings.Repeat(" ", max(2, min(tableWidth, p.Width-len(address)))) + address)
+		}
 	}
 	if f.Failures > 0 {
 		p.Para("  - ", "    ", failuresOf(f))
 	}
 }
 
-// row returns a line of the list. The URL comes last and is never shortened, so people
-// can copy it.
-func row(verdict, entries, newest, polled, next, url string) string {
-	return fmt.Sprintf("%-12s %8s  %-10s %6s %6s  %s", verdict, entries, newest, polled, next, url)
+// row returns the beginning of a line of the list. An address follows that is never shortened, so
+// people can copy it.
+func row(verdict, entries, newest, polled, next string) string {
+	return fmt.Sprintf("%-12s %8s  %-10s %6s %6s  ", verdict, entries, newest, polled, next)
+}
+
+// StyleOf returns the style of a verdict.
+func StyleOf(v feedhistory.Verdict) terminal.Style {
+	switch v {
+	case feedhistory.Whole:
+		return terminal.Good
+	case feedhistory.Lossy:
+		return terminal.Doubtful
+	case feedhistory.Partial:
+		return terminal.Bad
+	}
+	return ""
 }
 
 // verdictOf returns a feed's verdict for the list, with the number of gaps.
@@ -93,7 +127,7 @@ func sourceOf(f *mirror.Feed) string {
 
 // PrintFeed shows a feed in full. Older says how to look for older entries; "" for nothing.
 func PrintFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time, older string) {
-	p.Para("", "", titled(cmp.Or(f.Named, f.Title)))
+	p.Line(p.Styled(terminal.Clean(titled(cmp.Or(f.Named, f.Title))), terminal.Strong))
 	p.Line("")
 	p.Field("feed", Address(f.URL))
 	p.Field("moved to", Address(f.Address))
@@ -126,11 +160,11 @@ func PrintFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time
 	if f.Waits(now) {
 		p.Field("wait", "its host asks for no requests until "+terminal.Time(f.Wait))
 	}
-	p.Field("verdict", fmt.Sprintf("%s. %s", f.Verdict, meaning(f)))
+	p.Para("  verdict   "+p.Styled(f.Verdict.String(), StyleOf(f.Verdict))+". ", strings.Repeat(" ", 12), meaning(f))
 	p.Command("older", older)
 	for _, d := range f.Ledger.Debts() {
 		PrintGap(p, d.Gap)
-		p.Para("    ", "    ", "missing until "+d.Receipt)
+		p.Para("    ", "    ", "closes once "+d.Receipt)
 	}
 	for _, g := range f.Ledger.Withdrawn() {
 		p.Field("withdrawn", fmt.Sprintf("%s, never read; since %s the feed neither names nor needs it", Address(g.URL), terminal.Time(g.Found)))
@@ -162,7 +196,7 @@ func archivesOf(f *mirror.Feed) string {
 	if f.Ledger.Checked().IsZero() {
 		return fmt.Sprint(f.Documents)
 	}
-	return fmt.Sprintf("%d, as of %s: each has been read since", f.Documents, terminal.Time(f.Ledger.Checked()))
+	return fmt.Sprintf("%d, all read since %s", f.Documents, terminal.Time(f.Ledger.Checked()))
 }
 
 func entriesOf(f *mirror.Feed, newest time.Time) string {

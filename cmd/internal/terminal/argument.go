@@ -320,7 +320,7 @@ func (m *Maximum) UnmarshalText(text []byte) error {
 }
 
 // A Moment is a time on the command line: a time by RFC 3339, a date, which means midnight
-// in UTC, or how long ago the time was, such as 7d or 48h.
+// in UTC, today or yesterday, or how long ago the time was, such as 10y, 3mo, 7d or 48h.
 type Moment struct{ time.Time }
 
 // UnmarshalText reads a moment from the command line.
@@ -332,7 +332,7 @@ func (m *Moment) UnmarshalText(text []byte) (err error) {
 // Period are the flags for entries of a period. Its tag says in the help what is chosen:
 // `set:"choice=Show only entries"`.
 type Period struct {
-	Since Moment `placeholder:"TIME" help:"${choice} from this time on: 2003-12-13, 2003-12-13T18:30:02Z, or how long ago, such as 7d or 48h."`
+	Since Moment `placeholder:"TIME" help:"${choice} from this time on: 2003-12-13, 2003-12-13T18:30:02Z, yesterday, or how long ago, such as 48h, 7d, 3mo or 10y."`
 	Until Moment `placeholder:"TIME" help:"${choice} from before this time."`
 }
 
@@ -351,17 +351,25 @@ func parseMoment(text string, now time.Time) (time.Time, error) {
 			return t, nil
 		}
 	}
-	for unit, days := range map[string]int{"d": 1, "w": 7} {
+	today := now.UTC().Truncate(24 * time.Hour)
+	switch strings.ToLower(text) {
+	case "today":
+		return today, nil
+	case "yesterday":
+		return today.AddDate(0, 0, -1), nil
+	}
+	for unit, size := range map[string]struct{ years, months, days int }{"d": {days: 1}, "w": {days: 7}, "mo": {months: 1}, "y": {years: 1}} {
 		if number, ok := strings.CutSuffix(text, unit); ok {
 			if n, err := strconv.ParseUint(number, 10, 16); err == nil {
-				return now.AddDate(0, 0, -int(n)*days), nil
+				n := -int(n)
+				return now.AddDate(n*size.years, n*size.months, n*size.days), nil
 			}
 		}
 	}
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, fmt.Errorf("%q is not a time such as 2003-12-13, 2003-12-13T18:30:02Z, 7d or 48h", text)
+	return time.Time{}, fmt.Errorf("%q is not a time such as 2003-12-13, 2003-12-13T18:30:02Z, yesterday, 48h, 7d, 3mo or 10y", text)
 }
 
 // A Size is a number of bytes. On the command line it looks like 500, 10MB or 1.5GiB.
@@ -469,7 +477,7 @@ var wordings = []struct {
 	{regexp.MustCompile(`bool value must be true, .* but got (".*")`), `$1 is neither true nor false; without a value, the flag means true`},
 	{regexp.MustCompile(`^(\S+) must be one of (.*) but got (".*")$`), `$1: $3 is none of $2`},
 	{regexp.MustCompile(`^(--\S+) and (--\S+) can't be used together$`), `$1 and $2 exclude each other`},
-	{regexp.MustCompile(`^missing flags: `), `give `},
+	{regexp.MustCompile(`^missing flags: (\S+)$`), `missing flag: $1`},
 	{regexp.MustCompile(`^expected one of `), `name a verb: `},
 	{regexp.MustCompile(`^(?:expected|missing positional arguments) "?(.*?)"?$`), `an argument is missing: $1`},
 	{regexp.MustCompile(`^unknown flag `), `there is no flag `},
@@ -527,6 +535,60 @@ func AsFlags(args []string) []string {
 		return append(slices.Clone(args[1:]), "--"+args[0])
 	}
 	return args
+}
+
+// BehindVerb returns a command line with the flags before the verb behind it, as --db is often
+// written. The flags of all verbs stay where they are.
+func BehindVerb(app *kong.Node, args []string) []string {
+	var front, moved []string
+	i := 0
+	for ; i < len(args) && strings.HasPrefix(args[i], "-") && args[i] != "--"; i++ {
+		name, _, hasValue := strings.Cut(strings.TrimPrefix(args[i], "--"), "=")
+		takes, isVerbs := takesValue(app, name)
+		switch {
+		case !isVerbs || !strings.HasPrefix(args[i], "--"):
+			front = append(front, args[i])
+		case takes && !hasValue && i+1 < len(args):
+			moved = append(moved, args[i], args[i+1])
+			i++
+		default:
+			moved = append(moved, args[i])
+		}
+	}
+	if moved == nil {
+		return args
+	}
+	for verb := app; i < len(args); i++ {
+		at := slices.IndexFunc(verb.Children, func(n *kong.Node) bool { return n.Name == args[i] })
+		if at < 0 && verb != app {
+			break
+		}
+		front = append(front, args[i])
+		if at < 0 { // the parser names what may be meant
+			i++
+			break
+		}
+		verb = verb.Children[at]
+	}
+	return slices.Concat(front, moved, args[i:])
+}
+
+// takesValue reports whether a flag of a verb takes a value, and whether there is such a flag,
+// with one meaning for all verbs.
+func takesValue(app *kong.Node, name string) (takes, ok bool) {
+	isEach := true
+	for _, verb := range app.Children {
+		for _, node := range append([]*kong.Node{verb}, verb.Children...) {
+			for _, f := range node.Flags {
+				if f.Name != name {
+					continue
+				}
+				isEach = isEach && (!ok || takes == !f.IsBool())
+				takes, ok = !f.IsBool(), true
+			}
+		}
+	}
+	return takes, ok && isEach
 }
 
 // The exit statuses.

@@ -224,14 +224,14 @@ func (r *StdinReader) begin() {
 }
 
 // A StdoutWriter writes to standard output, and records whether anything was written. On a
-// terminal it replaces all control characters but the end of a line and a tab.
+// terminal it replaces all control characters but the end of a line, a tab and those of a Style.
 type StdoutWriter struct {
 	io.Writer
 	Written atomic.Bool
 	Failed  atomic.Pointer[error] // the error of the last failed write; nil if none failed
 
 	mu   sync.Mutex
-	rest []byte // the beginning of a character, or of the end of a line
+	rest []byte // the beginning of a character, of a style or of the end of a line
 }
 
 // Write implements io.Writer.
@@ -257,8 +257,17 @@ func (w *StdoutWriter) obeyed(p []byte) (out []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	text := append(w.rest, p...)
+	colours := HasColours(w)
 	for w.rest = nil; len(text) > 0; {
 		r, n := utf8.DecodeRune(text)
+		if style, begun := styleOf(text); begun && colours {
+			if style == "" {
+				w.rest = text
+				return out
+			}
+			out, text = append(out, style...), text[len(style):]
+			continue
+		}
 		switch {
 		case !utf8.FullRune(text), r == '\r' && len(text) == 1:
 			w.rest = text
@@ -273,6 +282,39 @@ func (w *StdoutWriter) obeyed(p []byte) (out []byte) {
 		text = text[n:]
 	}
 	return out
+}
+
+// A Style is how a word stands out on a terminal with colours.
+type Style string
+
+// The styles. No text from elsewhere has one: Clean replaces what begins them.
+const (
+	Good     Style = "\x1b[32m"
+	Doubtful Style = "\x1b[33m"
+	Bad      Style = "\x1b[31m"
+	Strong   Style = "\x1b[1m"
+
+	plain Style = "\x1b[0m" // ends the others
+)
+
+var styles = []Style{Good, Doubtful, Bad, Strong, plain}
+
+// styleOf returns the style with which a text begins, and whether the text may be the beginning
+// of one; "" and false for neither.
+func styleOf(text []byte) (style Style, begun bool) {
+	for _, s := range styles {
+		if bytes.HasPrefix(text, []byte(s)) {
+			return s, true
+		}
+		begun = begun || bytes.HasPrefix([]byte(s), text)
+	}
+	return "", begun
+}
+
+// HasColours reports whether a stream is a terminal with colours whose user wants them
+// (no-color.org).
+func HasColours(w io.Writer) bool {
+	return os.Getenv("NO_COLOR") == "" && !IsDumb() && IsTerminal(w)
 }
 
 // IsTerminal reports whether the stream is a terminal.
@@ -456,10 +498,28 @@ type Page struct {
 	W     io.Writer
 	Width int   // Width is the number of columns of the terminal; 0 means there is none.
 	Err   error // Err is the first error of W; nothing is written after it.
+
+	colours bool
 }
 
 // NewPage returns a page written to w.
-func NewPage(w io.Writer) *Page { return &Page{W: w, Width: Width(w)} }
+func NewPage(w io.Writer) *Page { return PageOn(w, w) }
+
+// PageOn returns a page for a screen, written to w, which passes it on.
+func PageOn(screen, w io.Writer) *Page {
+	return &Page{W: w, Width: Width(screen), colours: HasColours(screen)}
+}
+
+// PagedOn returns a page for a screen, written to a pager, which may show no colours.
+func PagedOn(screen, w io.Writer) *Page { return &Page{W: w, Width: Width(screen)} }
+
+// Styled returns a text in a style, where the page has colours. Clean would undo it.
+func (p *Page) Styled(text string, style Style) string {
+	if !p.colours || style == "" {
+		return text
+	}
+	return string(style) + text + string(plain)
+}
 
 // Line writes one line.
 func (p *Page) Line(text string) {
@@ -478,7 +538,7 @@ func (p *Page) JSON(value any) {
 // Para writes text in as many lines as it takes, after a first and a further indent. A
 // word too long for a line, such as a URL, stays whole.
 func (p *Page) Para(first, further, text string) {
-	line, n := first, uniseg.StringWidth(first)
+	line, n := first, uniseg.StringWidth(unstyled(first))
 	most := p.Columns()
 	for i, word := range strings.Fields(Clean(text)) {
 		size := uniseg.StringWidth(word)
@@ -493,6 +553,14 @@ func (p *Page) Para(first, further, text string) {
 		line, n = line+word, n+size
 	}
 	p.Line(line)
+}
+
+// unstyled returns text without its styles.
+func unstyled(text string) string {
+	for _, s := range styles {
+		text = strings.ReplaceAll(text, string(s), "")
+	}
+	return text
 }
 
 // Fits reports whether a table of that many columns, apart from an address at the end of

@@ -52,7 +52,7 @@ func TestUsageText(t *testing.T) {
 		{[]string{"list", "x", "--format=xml"}, `--format: "xml" is none of json, csv`},
 		{[]string{"list", "x", "--raw=maybe"}, `--raw: "maybe" is neither true nor false; without a value, the flag means true`},
 		{[]string{"list", "x", "--raw", "--json"}, "--json and --raw exclude each other"},
-		{[]string{"db", "copy"}, "give --from=FILE, --to=FILE"},
+		{[]string{"db", "copy"}, "missing flags: --from=FILE, --to=FILE"},
 	} {
 		_, err := kong.Must(&line).Parse(test.args)
 		require.Error(t, err, test.args)
