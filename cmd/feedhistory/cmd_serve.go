@@ -265,6 +265,7 @@ func (c *serveCommand) showPrivate(server *web.Server, store *database.Store) er
 	}
 	server.Private, server.PrivateOutput, server.Readers = true, publish.Dir{Path: dir}, c.publishedDir()+".readers"
 	server.Mirror.Store, server.Mirror.ClientFor = store, store.Keys.ClientFor(server.Mirror.Client)
+	server.Keys = store.Keys
 	return nil
 }
 

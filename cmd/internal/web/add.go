@@ -8,12 +8,14 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
 	"github.com/feedhistory/feedhistory/cmd/internal/readers"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
@@ -27,9 +29,9 @@ const mostAdded = 10_000
 
 // addFeeds adds a feed by its URL, or those of an OPML file.
 func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
-	typed := strings.TrimSpace(r.FormValue("url"))
+	typed, login := s.adder.loginOf(strings.TrimSpace(r.FormValue("url")), r.FormValue("user"), r.FormValue("password"))
 	wrong := func(message string) error {
-		return s.listFeeds(w, r, http.StatusUnprocessableEntity, &feedsView{Address: typed, Wrong: message})
+		return s.listFeeds(w, r, http.StatusUnprocessableEntity, &feedsView{Address: typed, User: login.user, Asks: login.user != "", Wrong: message})
 	}
 	if r.MultipartForm != nil {
 		defer func() { _ = r.MultipartForm.RemoveAll() }()
@@ -50,7 +52,7 @@ func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
 		return s.addAll(w, r, outlines)
 	}
 	address, message := s.newAddress(typed)
-	if message != "" {
+	if message = cmp.Or(message, login.wrong()); message != "" {
 		return wrong(message)
 	}
 	known, err := s.feeds.like(r.Context(), address)
@@ -62,19 +64,28 @@ func (s *Server) addFeeds(w http.ResponseWriter, r *http.Request) error {
 		v := &feedsView{Address: address, Known: &feedView{Feed: known}}
 		return s.listFeeds(w, r, http.StatusConflict, v)
 	}
-	address, message, err = s.adder.addTried(r.Context(), typed, address, insists)
+	page := r.FormValue("instead") // the name of the page with the link to this feed
+	if err := s.adder.passLogin(r.Context(), page, address); err != nil {
+		return err
+	}
+	trial := &trial{login: login, insists: insists}
+	address, message, err = s.adder.addTried(r.Context(), typed, address, trial)
 	if err != nil {
 		return err
 	}
 	if message != "" {
-		return s.listFeeds(w, r, http.StatusUnprocessableEntity, &feedsView{Address: typed, Wrong: message, Insist: address})
+		v := &feedsView{Address: typed, User: login.user, Asks: login.user != "" || trial.locked, Wrong: message}
+		if !v.Asks { // without its login, it would never be read
+			v.Insist = address
+		}
+		return s.listFeeds(w, r, http.StatusUnprocessableEntity, v)
 	}
 	if known != nil && known.URL != address && isFresh(known) { // it was mistyped, perhaps
 		if err := s.adder.replace(r.Context(), known.URL, address); err != nil {
 			return err
 		}
 	}
-	if page := r.FormValue("instead"); page != "" { // the name of the page with the link to this feed
+	if page != "" {
 		if err := s.adder.dropPage(r.Context(), page, address); err != nil {
 			return err
 		}
@@ -152,7 +163,7 @@ func feedAddress(typed string) (address, wrong string) {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return "", "Only addresses that begin with http:// or https:// can be read."
 	case u.User != nil:
-		return "", "An address with a password in it would be shown to everybody. Feeds that need one cannot be added here."
+		return "", "An address with a password in it would be shown to everybody. Take it out of the address."
 	case len(typed) > 2000:
 		return "", "The address is too long."
 	}
@@ -174,9 +185,14 @@ func (s *Server) pollNow(w http.ResponseWriter, r *http.Request, feed *mirror.Fe
 	return seeOther(s.at("/feeds/" + r.PathValue("id")))
 }
 
+type removalView struct {
+	*feedView
+	Import string // the command by which it comes back
+}
+
 // confirmRemoval asks whether to remove a feed.
 func (s *Server) confirmRemoval(w http.ResponseWriter, r *http.Request, feed *mirror.Feed) error {
-	v := &feedView{Feed: feed}
+	v := &removalView{&feedView{Feed: feed}, s.Hints.Command("import")}
 	return s.render(w, r, http.StatusOK, "remove", "Remove "+v.Title(), v)
 }
 
@@ -204,7 +220,75 @@ type adder struct {
 	refused  serve.Cache[string, string]            // why a feed was not kept, by its name
 
 	hints Hints
-	shows bool // whether private feeds are shown
+	shows bool             // whether private feeds are shown
+	keys  *command.Keyring // the logins of private feeds; nil if none can be added here
+}
+
+// A feedLogin is the login that somebody has typed for a feed.
+type feedLogin struct{ user, password string }
+
+// wrong says why nobody can log in so; "" if somebody may.
+func (l feedLogin) wrong() string {
+	switch {
+	case strings.Contains(l.user, ":"):
+		return "A name has no colon."
+	case l.user == "" && l.password != "":
+		return "Type the name that belongs to the password."
+	}
+	return ""
+}
+
+// header returns the header fields of the login; nil if there is none.
+func (l feedLogin) header() http.Header {
+	if l.user == "" {
+		return nil
+	}
+	r := http.Request{Header: http.Header{}}
+	r.SetBasicAuth(l.user, l.password)
+	return r.Header
+}
+
+// loginOf returns a typed address and login; one in the address goes out of it.
+func (a *adder) loginOf(typed, user, password string) (string, feedLogin) {
+	if a.keys == nil {
+		return typed, feedLogin{}
+	}
+	login := feedLogin{strings.TrimSpace(user), password}
+	if u, err := feedhistory.ParseURL(typed); err == nil && u.User != nil {
+		if login.user == "" {
+			login.user = u.User.Username()
+			login.password, _ = u.User.Password()
+		}
+		u.User = nil
+		typed = u.String()
+	}
+	return typed, login
+}
+
+// passLogin gives the login of an added page to a feed that it names, if both have one origin.
+func (a *adder) passLogin(ctx context.Context, page, to string) error {
+	if a.keys == nil || page == "" {
+		return nil
+	}
+	from, err := a.feeds.published.Feed(ctx, page)
+	if errors.Is(err, mirror.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		_, err = a.keys.Pass(from.URL, to)
+	}
+	return err
+}
+
+// client returns the client for an address.
+func (a *adder) client(address string) *feedhistory.Client {
+	m := a.polls.Mirror
+	if m.ClientFor != nil {
+		if own := m.ClientFor(address); own != nil {
+			return own
+		}
+	}
+	return cmp.Or(m.Client, &feedhistory.Client{})
 }
 
 // dropPage removes an added page, because one of its feeds was chosen.
@@ -227,6 +311,13 @@ func (a *adder) add(ctx context.Context, address string, listed readers.Outline)
 		return false, err
 	}
 	feed := mirror.NewFeed(address)
+	if a.keys != nil {
+		private, err := a.keys.Load()
+		if err != nil {
+			return false, err
+		}
+		feed.Private = feed.Private || private[address] != nil
+	}
 	listed.Apply(feed)
 	if added, err = mirror.Subscribe(ctx, a.store, feed); added {
 		a.polls.Hurry(feed)
@@ -304,12 +395,8 @@ func (a *adder) discover(ctx context.Context, page *mirror.Feed) error {
 	if looked, _ := a.found.Get(page.URL); looked != nil {
 		return nil // it was looked at before, or came from another page: circular links are not followed
 	}
-	client := a.polls.Mirror.Client
-	if client == nil {
-		client = &feedhistory.Client{}
-	}
 	a.found.Put(page.URL, feedhistory.Links{})
-	links, err := client.Discover(ctx, page.URL)
+	links, err := a.client(page.URL).Discover(ctx, page.URL)
 	if err != nil {
 		return err
 	}
@@ -335,6 +422,11 @@ func (a *adder) discover(ctx context.Context, page *mirror.Feed) error {
 		return a.replace(ctx, page.URL, known.URL)
 	}
 	a.found.Put(only, feedhistory.Links{})
+	if a.keys != nil {
+		if _, err := a.keys.Pass(page.URL, only); err != nil {
+			return err
+		}
+	}
 	if _, err := a.add(ctx, only, readers.Outline{}); err != nil {
 		return err
 	}
@@ -370,6 +462,9 @@ const (
 
 // needsLogin says how to add a feed with a login.
 func (a *adder) needsLogin() string {
+	if a.keys != nil {
+		return "This feed needs a login: type its name and password below."
+	}
 	text := "This feed needs a login, so it cannot be added here. Add it with " + a.hints.Command("sync --user NAME")
 	if !a.shows {
 		text += ", and start the server with --private"
@@ -377,18 +472,26 @@ func (a *adder) needsLogin() string {
 	return text + "."
 }
 
+// A trial is how a feed is added.
+type trial struct {
+	login   feedLogin
+	insists bool // without a question
+	locked  bool // whether the address has turned out to need a login
+}
+
 // addTried adds a feed, and waits a moment for its first poll. If nobody has
-// typed http or https, and https fails, it tries http. It returns the added
+// typed http or https, and https fails, it tries http, but with a password, which others
+// could read there. It returns the added
 // address, or the reason why there is none: the one of http only if a server answered
 // there, and none with https. Whoever insists is not asked.
-func (a *adder) addTried(ctx context.Context, typed, address string, insists bool) (added, wrong string, err error) {
+func (a *adder) addTried(ctx context.Context, typed, address string, t *trial) (added, wrong string, err error) {
 	until := time.Now().Add(trialTime)
-	wrong, answered, err := a.addOne(ctx, address, insists, until)
+	wrong, answered, err := a.addOne(ctx, address, t, until)
 	if err != nil || wrong == "" {
 		return address, wrong, err
 	}
-	if plain, ok := strings.CutPrefix(address, "https:"); ok && !strings.Contains(typed, "://") {
-		other, answers, err := a.addOne(ctx, "http:"+plain, insists, until.Add(trialTime))
+	if plain, ok := strings.CutPrefix(address, "https:"); ok && !strings.Contains(typed, "://") && t.login.user == "" {
+		other, answers, err := a.addOne(ctx, "http:"+plain, t, until.Add(trialTime))
 		if err != nil || other == "" || answers && !answered {
 			return "http:" + plain, other, err
 		}
@@ -397,7 +500,18 @@ func (a *adder) addTried(ctx context.Context, typed, address string, insists boo
 }
 
 // addOne adds a feed, and reports why it cannot be added, and whether a server answered.
-func (a *adder) addOne(ctx context.Context, address string, insists bool, until time.Time) (wrong string, answered bool, err error) {
+func (a *adder) addOne(ctx context.Context, address string, t *trial, until time.Time) (wrong string, answered bool, err error) {
+	header := t.login.header()
+	if header != nil {
+		if _, err := a.store.Feed(ctx, address); err == nil { // a wrong login does not replace its right one
+			if failed, ok := errors.AsType[*feedhistory.FetchError](a.tryLogin(ctx, address, header)); ok && isLocked(failed) {
+				return wrongLogin, true, nil
+			}
+		}
+		if err := a.keys.Set(map[string]http.Header{address: header}); err != nil {
+			return "", false, err
+		}
+	}
 	isNew, err := a.add(ctx, address, readers.Outline{})
 	if err != nil {
 		return "", false, err
@@ -407,10 +521,12 @@ func (a *adder) addOne(ctx context.Context, address string, insists bool, until 
 		// here.
 		if _, err := a.store.Feed(ctx, address); errors.Is(err, mirror.ErrNotFound) {
 			return a.needsLogin(), true, nil
+		} else if err == nil && header != nil {
+			a.polls.Hurry(mirror.NewFeed(address)) // with its new login
 		}
 		return "", true, nil
 	}
-	if insists {
+	if t.insists {
 		return "", false, nil
 	}
 	failure, err := a.try(ctx, address, until)
@@ -418,8 +534,25 @@ func (a *adder) addOne(ctx context.Context, address string, insists bool, until 
 		return "", false, err
 	}
 	failed, answered := errors.AsType[*feedhistory.FetchError](failure)
+	t.locked = t.locked || answered && isLocked(failed)
+	if header != nil && answered && isLocked(failed) {
+		return wrongLogin, true, nil
+	}
 	_, parsed := errors.AsType[*feedhistory.ParseError](failure)
 	return a.explain(failure), parsed || answered && failed.Reason == feedhistory.ReasonStatus, nil
+}
+
+const wrongLogin = "The server of the feed does not accept this name with this password."
+
+// tryLogin requests a feed with header fields for its origin.
+func (a *adder) tryLogin(ctx context.Context, address string, header http.Header) error {
+	own := cmp.Or(a.polls.Mirror.Client, &feedhistory.Client{}).Clone()
+	u, err := url.Parse(address)
+	if err == nil {
+		own.Tries, own.Credentials = 1, []feedhistory.Credential{{Origin: u.Scheme + "://" + u.Host, Header: header}}
+		_, err = own.Get(ctx, address)
+	}
+	return err
 }
 
 // try waits for the first poll of a feed, and forgets the feed if the poll shows there
@@ -450,13 +583,23 @@ func (a *adder) try(ctx context.Context, address string, until time.Time) (failu
 	return a.refuse(ctx, address) // it has failed meanwhile
 }
 
-// discard removes a feed without entries.
+// discard removes a feed without entries, with its login.
 func (a *adder) discard(ctx context.Context, address string) error {
 	if err := a.store.Remove(ctx, address); err != nil && !errors.Is(err, mirror.ErrNotFound) {
 		return err
 	}
+	if a.keys != nil {
+		if err := a.keys.Replace(address, ""); err != nil {
+			return err
+		}
+	}
 	a.feeds.forget(address)
 	return nil
+}
+
+// isLocked reports whether an answer asks for a login.
+func isLocked(failed *feedhistory.FetchError) bool {
+	return failed.Status == http.StatusUnauthorized || failed.Status == http.StatusForbidden
 }
 
 // explain explains to people why an address is not a feed's.
@@ -465,7 +608,7 @@ func (a *adder) explain(err error) string {
 	failed = cmp.Or(failed, &feedhistory.FetchError{})
 	_, parsed := errors.AsType[*feedhistory.ParseError](err)
 	switch {
-	case failed.Status == http.StatusUnauthorized || failed.Status == http.StatusForbidden:
+	case isLocked(failed):
 		return a.needsLogin()
 	case errors.Is(failed, fs.ErrNotExist):
 		return "There is nothing at this address: the answer was " + strconv.Itoa(failed.Status) + ". Check it for typos."

@@ -1,12 +1,17 @@
 package web
 
 import (
+	"encoding/base64"
+	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/stretchr/testify/require"
 )
 
@@ -54,4 +59,77 @@ func TestAddLate(t *testing.T) {
 	}, patience, 5*time.Millisecond)
 	w.add("/news.rss")
 	require.Contains(t, w.page("/feeds/"+w.nameOf("/news.rss"), http.StatusOK), "feedhistory sync --db &#39;my feeds.db&#39; --backfill ")
+}
+
+// The owner of a private server adds a feed with its login, which is kept apart; a failed addition
+// leaves nothing behind.
+func TestAddWithLogin(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "keys")
+	w := newWorld(t, func(s *Server) {
+		s.Token, s.Private, s.Keys = "open sesame", true, command.NewKeyring(file)
+		s.Mirror.ClientFor = s.Keys.ClientFor(s.Mirror.Client)
+	})
+	w.token = "open sesame"
+	w.extra.Store(new(http.Handler(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "ann" || password != "s3cret" {
+			rw.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_, _ = io.WriteString(rw, `<rss version="2.0"><channel><title>Locked</title><item><guid>urn:1</guid><title>Inside</title></item></channel></rss>`)
+	}))))
+	feed := w.feedURL("/large.atom")
+	stored := func() map[string]http.Header {
+		keys, err := w.Keys.Load()
+		require.NoError(t, err)
+		return keys
+	}
+	require.Contains(t, w.page("/", http.StatusOK), "It needs a login")
+	for _, test := range []struct{ user, password, says string }{
+		{"", "", "This feed needs a login: type its name and password below."},
+		{"ann", "wr0ng", "does not accept this name with this password"},
+		{"", "wr0ng", "Type the name that belongs to the password."},
+		{"an:n", "wr0ng", "A name has no colon."},
+	} {
+		status, body, _ := w.post(url.Values{"url": {feed}, "user": {test.user}, "password": {test.password}})
+		require.Equal(t, http.StatusUnprocessableEntity, status)
+		require.Contains(t, body, test.says)
+		require.NotContains(t, body, "wr0ng")
+		require.NotContains(t, body, "Add this address anyway")
+		require.Regexp(t, `<details( open)?>\s*<summary>It needs a login`, body)
+		require.Empty(t, w.feeds())
+		require.Empty(t, stored(), test.says)
+	}
+	add := func(values url.Values) {
+		status, body, page := w.post(values)
+		require.Equal(t, http.StatusSeeOther, status, body)
+		w.settle(feed, 0)
+		body = w.page(page, http.StatusOK)
+		require.Contains(t, body, "Inside")
+		require.NotContains(t, body, "s3cret")
+		f, err := w.Store.Feed(t.Context(), feed)
+		require.NoError(t, err)
+		require.True(t, f.Private)
+		require.Equal(t, "Basic "+base64.StdEncoding.EncodeToString([]byte("ann:s3cret")), stored()[feed].Get("Authorization"))
+		info, err := os.Stat(file)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	}
+	add(url.Values{"url": {feed}, "user": {"ann"}, "password": {"s3cret"}})
+	status, body, _ := w.post(url.Values{"url": {feed}, "user": {"ann"}, "password": {"wr0ng"}})
+	require.Equal(t, http.StatusUnprocessableEntity, status)
+	require.Contains(t, body, "does not accept")
+	add(url.Values{"url": {feed}}) // its login is still there
+
+	// One in the address goes out of it.
+	require.NoError(t, w.adder.discard(t.Context(), feed))
+	require.Empty(t, stored())
+	add(url.Values{"url": {strings.Replace(feed, "://", "://ann:s3cret@", 1)}})
+
+	// Everybody sees a public server, so it takes none.
+	public := newWorld(t, func(s *Server) { s.Keys = command.NewKeyring(file + ".public") })
+	require.NotContains(t, public.page("/", http.StatusOK), "It needs a login")
+	_, body, _ = public.post(url.Values{"url": {public.feedURL("/locked")}, "user": {"ann"}, "password": {"s3cret"}})
+	require.Contains(t, body, "This feed needs a login, so it cannot be added here.")
+	require.NoFileExists(t, file+".public")
 }

@@ -85,6 +85,9 @@ type feedsView struct {
 	Wrong   string    // why it was refused
 	Known   *feedView // the feed it probably leads to; nil for none
 	Insist  string    // the address to add although it is wrong; "" for none
+	Logins  bool      // whether a feed may be added with a login
+	User    string    // the typed name; "" for none
+	Asks    bool      // whether the address needs a login
 
 	Welcome      []*shelf // nil in a selection of feeds
 	Since, Until int      // the years of the strips
@@ -128,6 +131,7 @@ func (s *Server) listFeeds(w http.ResponseWriter, r *http.Request, status int, v
 	if err != nil {
 		return err
 	}
+	v.Logins = s.adder.keys != nil
 	v.Until = s.now().UTC().Year()
 	v.Since = v.Until
 	var months [][]month // of each feed

@@ -66,6 +66,10 @@ type Server struct {
 	// they are kept in memory, until the program ends.
 	Readers string
 
+	// Keys keeps the logins of private feeds. With it, a Private server takes one with the address
+	// of a feed to add; the Mirror's ClientFor must have them from it.
+	Keys *command.Keyring
+
 	// Names are additional host names of the server. It answers only requests
 	// to one of them, to the host of Base, to this machine's own name, or to a
 	// loopback address; with a Token, also requests to any IP address.
@@ -167,6 +171,9 @@ func (s *Server) setUp() {
 func (s *Server) route() {
 	s.mux = http.NewServeMux()
 	for pattern, h := range map[string]page{
+	if s.Private {
+		s.adder.keys = s.Keys
+	}
 		"GET /{$}":                  s.showFeeds,
 		"GET /entries":              s.bounded(s.showRiver),
 		"GET /overview":             s.showOverview,
