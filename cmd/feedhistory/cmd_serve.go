@@ -139,6 +139,7 @@ type historyFlags struct {
 	Name         []string `placeholder:"HOST" help:"Another host name of the history server (repeatable). The server refuses requests to names other than these, localhost, this machine's own name, the host of --base and, with a token, IP addresses."`
 	TrustedProxy []string `placeholder:"ADDRESS" help:"Address or network of a proxy in front of the history server (repeatable). Its X-Forwarded-For tells visitors apart, so wrong tokens of one count for no other."`
 	Token        string   `env:"FEEDHISTORY_TOKEN" placeholder:"WORD" help:"Secret required for every change (default: without --private, none if only this machine can reach the server, by --listen, --base and --trusted-proxy; otherwise a random one, which the server prints)."`
+	NoPictures   bool     `help:"Show pictures in entries as links. Otherwise the history server fetches them for its visitors, so that their hosts do not learn who reads."`
 	Private      bool     `help:"Require the token for reading, too; each feed reader gets a login of its own, which can only read, on the page for subscribing. Only then does the server show, poll and republish feeds that need credentials."`
 }
 
@@ -228,7 +229,7 @@ func (c *serveCommand) serveStore(w *command.World, listener net.Listener, store
 	site := "http://" + terminal.AddressOf(listener) + "/"
 	server := &web.Server{
 		Store: store, Mirror: &mirror.Mirror{Store: mirror.Public(store), Client: w.Client(w.Stderr)}, Output: publish.Dir{Path: c.publishedDir()},
-		Base: cmp.Or(c.Base, site), Token: c.Token, Names: c.Name, Logger: log, Hints: web.Hints{Listens: !web.IsLocal(listener.Addr().String())},
+		Base: cmp.Or(c.Base, site), Token: c.Token, Names: c.Name, NoPictures: c.NoPictures, Logger: log, Hints: web.Hints{Listens: !web.IsLocal(listener.Addr().String())},
 	}
 	if c.DB != database.DefaultDB() {
 		server.Hints.DB = "--db " + terminal.ShellWord(c.Place())
@@ -264,8 +265,8 @@ func (c *serveCommand) showPrivate(server *web.Server, store *database.Store) er
 		return err
 	}
 	server.Private, server.PrivateOutput, server.Readers = true, publish.Dir{Path: dir}, c.publishedDir()+".readers"
-	server.Mirror.Store, server.Mirror.ClientFor = store, store.Keys.ClientFor(server.Mirror.Client)
 	server.Keys = store.Keys
+	server.Mirror.Store, server.Mirror.ClientFor = store, store.Keys.ClientFor(server.Mirror.Client)
 	return nil
 }
 

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
-	"github.com/feedhistory/feedhistory/mirror"
 )
 
 const cookieName = "feedhistory"
@@ -348,16 +347,6 @@ func (w *privateWriter) begin() {
 	h.Add("Vary", "Authorization, Cookie")
 }
 
-// imagesCookie makes a browser remember to show the images of a feed. It is sent only
-// to the feed's pages. The server stores nothing.
-const imagesCookie = "images"
-
-// imagesOf returns whether a visitor wants to see images, and always those of this feed.
-func imagesOf(r *http.Request) entryImages {
-	_, err := r.Cookie(imagesCookie)
-	return entryImages{Images: err == nil || r.URL.Query().Has("images"), Always: err == nil}
-}
-
 // keep makes a browser keep a cookie for so many days; without a value, forget it.
 func (s *Server) keep(w http.ResponseWriter, cookie http.Cookie, days int) {
 	if cookie.MaxAge = days * 24 * 60 * 60; cookie.Value == "" {
@@ -370,11 +359,4 @@ func (s *Server) keep(w http.ResponseWriter, cookie http.Cookie, days int) {
 // keepChoice makes a browser keep a visitor's choice for the pages below a path.
 func (s *Server) keepChoice(w http.ResponseWriter, name, value, path string) {
 	s.keep(w, http.Cookie{Name: name, Value: value, Path: path, SameSite: http.SameSiteLaxMode}, 400)
-}
-
-// chooseImages makes the browser remember, or forget, to show the images of a
-// feed. It changes nothing for others, so it needs no token.
-func (s *Server) chooseImages(w http.ResponseWriter, r *http.Request, _ *mirror.Feed) error {
-	s.keepChoice(w, imagesCookie, when(r.FormValue("show") == "always", "shown"), s.at("/feeds/"+r.PathValue("id")))
-	return seeOther(s.ownPath(r.FormValue("next")))
 }

@@ -389,7 +389,7 @@ func TestReaderLogins(t *testing.T) {
 		for _, path := range []string{"/", feed + "/index.atom", feed + "/complete.atom", "/feeds.opml?mirrored"} {
 			require.Equal(t, http.StatusOK, from(s, http.MethodGet, path, "My phone", password), path)
 		}
-		for _, path := range []string{"/feeds", feed + "/poll", feed + "/remove", feed + "/images", "/readers", "/readers/revoke", "/token"} {
+		for _, path := range []string{"/feeds", feed + "/poll", feed + "/remove", "/readers", "/readers/revoke", "/token"} {
 			require.NotContains(t, []int{http.StatusOK, http.StatusSeeOther}, from(s, http.MethodPost, path, "My phone", password), path)
 		}
 		require.Equal(t, http.StatusUnauthorized, from(s, http.MethodGet, "/readers", "My phone", password))

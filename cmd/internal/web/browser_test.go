@@ -101,7 +101,7 @@ func TestBrowser(t *testing.T) {
 	require.NotContains(t, b.text(".entries"), "Ice on the rail")
 	b.click(".entries .title")
 	require.Equal(t, "Storm petrels", b.text("h1"))
-	require.Contains(t, b.text(".content"), "[Image: The day’s chart]")
+	b.loads(`document.querySelector(".content img")?.naturalWidth === 1200`)
 	b.shoot("entry", widths...)
 
 	// A part of the timeline leads to its entries.
@@ -179,7 +179,7 @@ func TestBrowserHostile(t *testing.T) {
 	b.do(chromedp.Evaluate[chromedp.Void](`for (const a of document.querySelectorAll(".content *")) a.dispatchEvent(new MouseEvent("mouseover", {bubbles: true}))`))
 	require.Equal(t, "undefined", evaluate[string](b, "typeof harmed"))
 	require.Equal(t, "block", evaluate[string](b, "getComputedStyle(document.body).display"))
-	require.Zero(t, evaluate[int](b, `document.querySelectorAll("main form:not(.images, .strip), main img, main svg:not(.strip svg), main iframe, main style, main [style], .content [id]:not([id^=t-]), .content [class]").length`))
+	require.Zero(t, evaluate[int](b, `document.querySelectorAll("main form:not(.strip), main img:not([src^='/pictures/']), main svg:not(.strip svg), main iframe, main style, main [style], .content [id]:not([id^=t-]), .content [class]").length`))
 	require.Zero(t, evaluate[int](b, `[...document.links].filter(a => !/^https?:$/.test(a.protocol)).length`))
 
 	// Nothing could run even if the sanitiser had overlooked something.
@@ -235,22 +235,21 @@ func TestBrowserManyTabs(t *testing.T) {
 	}
 }
 
-// Images of a feed are loaded when somebody wants them, and not afterwards.
-func TestBrowserImages(t *testing.T) {
+// Pictures come from the server itself, which tells their host nothing about the reader, and
+// nothing moves when they come.
+func TestBrowserPictures(t *testing.T) {
 	b := newTab(t)
 	w := newWorld(t, nil)
 	w.write(2003, 2004)
 	b.open(w.url + strings.TrimPrefix(w.add("/blog/feed.atom"), "/"))
 	b.click(".entries .title")
-	const images = `document.querySelectorAll(".content img").length`
-	require.Zero(t, evaluate[int](b, images))
-	b.click(".images button")
-	require.Equal(t, 1, evaluate[int](b, images))
-	b.click("a[rel=prev]")
-	require.Equal(t, 1, evaluate[int](b, images), "of each entry")
-	b.click(".images button")
-	require.Zero(t, evaluate[int](b, images))
-	require.Contains(t, evaluate[string](b, "location.search"), "?id=tag")
+	for range 2 { // of unknown size, and of known
+		b.loads(`document.querySelector(".content img")?.naturalWidth === 1200`)
+		require.Less(t, read(b, chromedp.Evaluate[float64](shifts, chromedp.EvalAwaitPromise)), still, "the page jumps: %s", read(b, chromedp.Evaluate[string](jumping, chromedp.EvalAwaitPromise)))
+		require.True(t, evaluate[bool](b, `performance.getEntriesByType("resource").every((e) => new URL(e.name).origin === location.origin)`))
+		b.do(chromedp.Reload())
+	}
+	require.Equal(t, "1200 600", evaluate[string](b, `((e) => e.getAttribute("width") + " " + e.getAttribute("height"))(document.querySelector(".content img"))`))
 }
 
 // The list of feeds follows the choices without a button.
@@ -732,7 +731,7 @@ func TestBrowserTexts(t *testing.T) {
 	require.True(t, evaluate[bool](b, `location.pathname.endsWith("/entry") && document.querySelector(":target").textContent.startsWith("If they are small")`))
 	require.Greater(t, evaluate[float64](b, `document.querySelector("math mfrac").getBoundingClientRect().height`), 20.)
 	b.resize(360)
-	b.open(w.url + essays + "/entry?images=1&id=urn:essays:2")
+	b.open(w.url + essays + "/entry?id=urn:essays:2")
 	b.loads(`document.querySelectorAll(".content img").length === 1 && document.querySelector(".content img").naturalWidth === 600`)
 	check(360)
 	b.resize(1440)

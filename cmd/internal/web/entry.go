@@ -36,32 +36,14 @@ type entryPage struct {
 	Added, Changed time.Time
 	Link           string // the original; "" if unknown
 	Sound          enclosures
-	entryImages
-	Older, Newer *entryItem // nil if there is none
-	OlderHit     *entryItem // the hits of the search before and after the entry
-	NewerHit     *entryItem
-	Versions     []entryText
-	Strip        *strip        // nil if there is nothing to show around the entry
-	Search       string        // the search whose words are marked
-	Marked       template.HTML // the title with these words marked
-}
-
-// entryImages says whether a page shows images, and whether there are any.
-type entryImages struct {
-	Images, Always bool // whether images are shown, and whether in all entries of the feed
-	HasImages      bool
-}
-
-// More returns the query of the same page with one more setting.
-func (p *entryPage) More(asked string) string {
-	q := url.Values{"id": {p.ID}}
-	if p.Search != "" {
-		q.Set("q", p.Search)
-	}
-	if asked != "" {
-		q.Set(asked, "")
-	}
-	return "?" + q.Encode()
+	Artwork        string     // the path of the episode's picture; "" for none
+	Older, Newer   *entryItem // nil if there is none
+	OlderHit       *entryItem // the hits of the search before and after the entry
+	NewerHit       *entryItem
+	Versions       []entryText
+	Strip          *strip        // nil if there is nothing to show around the entry
+	Search         string        // the search whose words are marked
+	Marked         template.HTML // the title with these words marked
 }
 
 // Day returns the entry's day, for the URL of the day in all years.
@@ -94,12 +76,6 @@ type entryText struct {
 	text feedhistory.Text // the Content or the Summary
 }
 
-// hasImages reports whether there are images, as such or as links.
-func (w *entryText) hasImages() bool {
-	text := string(w.Content + w.Summary)
-	return w.Episode.Artwork != "" || strings.Contains(text, ">[Image") || strings.Contains(text, "<img ")
-}
-
 // Empty reports whether there is nothing to show.
 func (w *entryText) Empty() bool {
 	return w.Summary == "" && w.Content == "" && w.Elsewhere == "" && !w.Damaged && !w.Cut
@@ -114,12 +90,12 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request, feed *mirror.
 	}
 	q, room := r.URL.Query(), mostShown
 	p := &entryPage{
-		entryImages: imagesOf(r), Search: strings.TrimSpace(q.Get("q")),
-		Feed: republish.Name(feed.URL), Of: titleOf(feed), ID: record.ID, State: record.State,
+		Search: strings.TrimSpace(q.Get("q")),
+		Feed:   republish.Name(feed.URL), Of: titleOf(feed), ID: record.ID, State: record.State,
 		Added: record.Added, Changed: record.Changed, Link: webLink(record.Content.Link),
 	}
 	var e *feedhistory.Entry
-	p.entryText, e = newWording(record.Content, record.Copy, record.Entry, display{images: p.Images}, &room)
+	p.entryText, e = newWording(record.Content, record.Copy, record.Entry, display{pictures: s.pictures}, &room)
 	if p.State != mirror.Live {
 		p.Removed = record.Changed
 		if when := record.Tombstone.When; !when.IsZero() {
@@ -149,9 +125,11 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request, feed *mirror.
 	if p.Strip, err = s.stripOf(ctx, feed, record); err != nil {
 		return err
 	}
-	p.Sound, p.HasImages = newEnclosures(e), p.hasImages()
+	p.Sound, p.Artwork = newEnclosures(e), s.pictures.path(p.Episode.Artwork)
 	p.mark()
-	w.Header().Set("Content-Security-Policy", policyWith(p.Sound.Plays(), p.Images))
+	if p.Sound.Plays() {
+		w.Header().Set("Content-Security-Policy", policy()+"; media-src http: https:")
+	}
 	return s.render(w, r, http.StatusOK, "entry", p.Title, p)
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
@@ -239,39 +240,14 @@ func TestOnDemand(t *testing.T) {
 	blog := w.add("/blog/feed.atom")
 	entry := "/entry?id=" + entryLink.FindStringSubmatch(w.page(blog, http.StatusOK))[1]
 	body = w.page(blog+entry, http.StatusOK)
-	require.Contains(t, body, "Show its images")
-	require.NotContains(t, body, "<img")
-	_, body, header = w.get(blog + entry + "&images")
-	require.Contains(t, body, `<img src="https://lighthouse.example/chart.png" alt="The day’s chart"`)
-	require.NotContains(t, body, "Show its images")
-	require.Contains(t, header.Get("Content-Security-Policy"), "img-src 'self' http: https:;")
-	require.Contains(t, header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'")
-
-	// A browser remembers the choice for one feed only.
-	choose := func(show string) {
-		status, _, header := w.do(http.MethodPost, blog+"/images", url.Values{"show": {show}, "next": {blog + entry}})
-		require.Equal(t, http.StatusSeeOther, status)
-		require.Equal(t, blog+entry, header.Get("Location"))
-		require.Contains(t, header.Get("Set-Cookie"), "Path="+blog+";")
-		require.Contains(t, header.Get("Set-Cookie"), "HttpOnly; SameSite=Lax")
-	}
-	choose("always")
-	_, body, header = w.get(blog + entry)
-	require.Contains(t, body, "<img ")
-	require.Contains(t, body, "as links again")
-	require.Contains(t, header.Get("Content-Security-Policy"), "img-src 'self' http: https:;")
-	_, body, _ = w.get(pod + "/entry?id=pod-1")
-	require.NotContains(t, body, "<img")
-	status, _, header := w.do(http.MethodPost, blog+"/images", url.Values{"show": {"always"}, "next": {"https://evil.example/"}})
-	require.Equal(t, http.StatusSeeOther, status)
-	require.Equal(t, "/", header.Get("Location"))
-	choose("")
-	body = w.page(blog+entry, http.StatusOK)
-	require.NotContains(t, body, "<img")
-	require.Contains(t, body, "Show its images")
+	require.Regexp(t, `<img src="/pictures/[^"]+" alt="The day’s chart"`, body)
+	require.Contains(t, body, "Pictures come through this server")
+	status, _, header := w.get(blog + entry)
+	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, policy(), header.Get("Content-Security-Policy"))
 
 	hostile := w.add("/hostile.atom")
-	_, body, _ = w.get(hostile + "/entry?images&id=" + url.QueryEscape(`"><script>harmed=1</script>`))
+	_, body, _ = w.get(hostile + "/entry?id=" + url.QueryEscape(`"><script>harmed=1</script>`))
 	require.NotRegexp(t, `<[^>]*onerror=`, body, "as text it does no harm")
 	requireSound(t, body)
 }
@@ -428,16 +404,17 @@ func FuzzSanitise(f *testing.F) {
 		f.Add(seed, "https://example.org/a/", true)
 		f.Add(seed, "%zz", false)
 	}
+	proxy := newPictureProxy(nil, "/", time.Now)
 	f.Fuzz(func(t *testing.T, body, base string, xhtml bool) {
 		text := feedhistory.Text{Type: "html", Body: body, Base: base}
 		if xhtml {
 			text.Type = "xhtml"
 		}
-		for _, images := range []bool{false, true} {
+		for _, pictures := range []*pictureProxy{nil, proxy} {
 			ids := map[string]bool{}
-			for n := range fragment(t, sanitise(text, display{images: images, page: "https://example.org/page"})).Descendants() {
+			for n := range fragment(t, sanitise(text, display{pictures: pictures, page: "https://example.org/page"})).Descendants() {
 				if n.Type == html.ElementNode {
-					requireHarmless(t, n, images, ids)
+					requireHarmless(t, n, pictures != nil, ids)
 				}
 			}
 		}
@@ -468,9 +445,8 @@ func requireHarmless(t *testing.T, n *html.Node, images bool, ids map[string]boo
 			u, err := url.Parse(a.Val)
 			require.NoError(t, err)
 			require.Contains(t, []string{"", "http", "https", "mailto"}, u.Scheme)
-		case "srcset":
-			for part := range strings.SplitSeq(a.Val, ", ") {
-				require.Regexp(t, `^https?://[^ ,]+ [0-9]+w$`, part)
+			if a.Key == "src" && a.Val != "" {
+				require.Regexp(t, `^/pictures/[\w-]{22}\?of=`, a.Val)
 			}
 		case "id":
 			require.True(t, strings.HasPrefix(a.Val, "t-"), a.Val)

@@ -9,7 +9,7 @@ import (
 // looks are the choices of how pages look. A browser keeps all but the usual ones
 // in a cookie, and they are classes of the page.
 var looks = []lookChoice{
-	{"letters", "Letters", []choice{{Says: "Serif"}, {Key: "sans", Says: "Sans"}}},
+	{"letters", "Typeface", []choice{{Says: "Serif"}, {Key: "sans", Says: "Sans"}}},
 	{"size", "Size", []choice{{Key: "small", Says: "Small"}, {Says: "Medium"}, {Key: "large", Says: "Large"}, {Key: "huge", Says: "Huge"}}},
 	{"width", "Width", []choice{{Says: "Narrow"}, {Key: "wide", Says: "Wide"}}},
 	{"theme", "Colours", []choice{{Says: "As the system"}, {Key: "light", Says: "Light"}, {Key: "dark", Says: "Dark"}}},

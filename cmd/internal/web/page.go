@@ -223,7 +223,9 @@ type layout struct {
 	Out   bool         // whether the visitor can log out
 	Style template.CSS // the style sheet in the page, of a visitor who does not have it yet; "" for a link
 	Look  []string     // the classes of the page
-	View  any
+
+	Pictures bool // whether pictures come through the server
+	View     any
 }
 
 // Looks are the choices of how the page looks.
@@ -247,7 +249,7 @@ func (l layout) Alternates() []address {
 func (s *Server) render(w http.ResponseWriter, r *http.Request, status int, name, title string, view any) error {
 	permit := permitOf(r)
 	l := layout{
-		Title: title, Page: name, Path: s.at(r.URL.RequestURI()), Token: s.Token != "", May: permit.role == owner, Out: permit.loggedIn, View: view, Look: lookOf(r),
+		Title: title, Page: name, Path: s.at(r.URL.RequestURI()), Token: s.Token != "", May: permit.role == owner, Out: permit.loggedIn, View: view, Look: lookOf(r), Pictures: s.pictures != nil,
 	}
 	if from := r.Header.Get("Sec-Fetch-Site"); from != "" && from != "same-origin" {
 		l.Style = template.CSS(assets()["style.css"].text)

@@ -7,10 +7,14 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/microcosm-cc/bluemonday"
+	"github.com/rivo/uniseg"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
@@ -32,13 +36,13 @@ func cut(t feedhistory.Text, most int) (feedhistory.Text, bool) {
 
 // A display is how a page shows a text.
 type display struct {
-	images bool
-	page   string // the original page of the entry; "" if unknown
-	prefix string // of the text's ids, so they are no others of the page; "" means "t-"
+	pictures *pictureProxy // shows images; nil means they are links
+	page     string        // the original page of the entry; "" if unknown
+	prefix   string        // of the text's ids, so they are no others of the page; "" means "t-"
 }
 
 // sanitise returns a text as harmless markup. Elements become links if they would load
-// something, which reveals to others who reads it; images do, too, unless they are wanted.
+// something, which reveals to others who reads it; images do, too, without a proxy for them.
 func sanitise(t feedhistory.Text, as display) template.HTML {
 	body := t.Body
 	switch {
@@ -52,10 +56,11 @@ func sanitise(t feedhistory.Text, as display) template.HTML {
 		return "" // other kinds of data
 	}
 	policy := harmless
-	if as.images {
-		policy = withImages
+	if as.pictures != nil {
+		policy = as.pictures.policy
 	}
-	return template.HTML(strings.TrimSpace(policy().Sanitize(body)))
+	text := strings.ReplaceAll(policy().Sanitize(body), "/>", ">") // of void elements, as HTML has them; in texts and values, > is escaped
+	return template.HTML(strings.TrimSpace(text))
 }
 
 // harmless allows the elements of text, mathematics and simple drawings. It allows no
@@ -63,19 +68,6 @@ func sanitise(t feedhistory.Text, as display) template.HTML {
 // the page. The lists are closed: nothing in them loads, runs, styles or is read as raw
 // text, and none is an HTML integration point (MathML's annotation-xml, SVG's title).
 var harmless = sync.OnceValue(newPolicy)
-
-// withImages allows images, too, for users who want them.
-var withImages = sync.OnceValue(func() *bluemonday.Policy {
-	p := newPolicy()
-	p.AllowAttrs("src", "alt", "title").OnElements("img")
-	p.AllowAttrs("width", "height").Matching(pixels).OnElements("img")
-	p.AllowAttrs("srcset").Matching(regexp.MustCompile(`^https?://[^\s,]+ [0-9]{1,6}w(, https?://[^\s,]+ [0-9]{1,6}w)*$`)).OnElements("img")
-	p.AllowAttrs("sizes").Matching(regexp.MustCompile(`^` + regexp.QuoteMeta(pictureSizes) + `$`)).OnElements("img")
-	return p
-})
-
-// pictureSizes tells browsers how wide the pictures of a text are shown.
-const pictureSizes = "(max-width: 44rem) 100vw, 44rem"
 
 // What attributes may contain.
 var (
@@ -284,7 +276,11 @@ func (p *preparation) element(n *html.Node) {
 	case "pre": // long lines scroll, also by the keyboard
 		n.Attr = append(n.Attr, html.Attribute{Key: "tabindex", Val: "0"})
 	case "img":
-		if source := sourceOf(n); p.images && source != "" {
+		if isSymbol(attribute(n, "alt")) { // a picture of a character, such as WordPress's smileys
+			n.Type, n.Data, n.DataAtom, n.Attr = html.TextNode, attribute(n, "alt"), 0, nil
+			return
+		}
+		if source := sourceOf(n); p.pictures != nil && source != "" {
 			p.picture(n, source)
 			return
 		}
@@ -301,24 +297,47 @@ func (p *preparation) element(n *html.Node) {
 	p.link(n, name)
 }
 
-// picture keeps an image with its sizes, so the page does not jump when it comes.
+// picture keeps an image with its size, so the page does not jump when it comes.
 func (p *preparation) picture(n *html.Node, source string) {
-	attrs := []html.Attribute{{Key: "src", Val: absolute(p.base, source)}, {Key: "alt", Val: attribute(n, "alt")}, {Key: "title", Val: attribute(n, "title")}}
-	for _, key := range []string{"id", "width", "height"} {
-		if value := strings.TrimSuffix(attribute(n, key), "px"); value != "" {
-			attrs = append(attrs, html.Attribute{Key: key, Val: value})
-		}
+	address := absolute(p.base, fitting(candidates(n), source))
+	attrs := []html.Attribute{{Key: "src", Val: address}, {Key: "alt", Val: attribute(n, "alt")}, {Key: "title", Val: attribute(n, "title")}, {Key: "loading", Val: "lazy"}}
+	if id := attribute(n, "id"); id != "" {
+		attrs = append(attrs, html.Attribute{Key: "id", Val: id})
 	}
-	var set []string
-	for _, c := range candidates(n) {
-		if address := absolute(p.base, c.url); strings.HasSuffix(c.size, "w") && !strings.Contains(address, ",") {
-			set = append(set, address+" "+c.size)
-		}
+	width, height := strings.TrimSuffix(attribute(n, "width"), "px"), strings.TrimSuffix(attribute(n, "height"), "px")
+	if size := p.pictures.size(address); size.X > 0 && (!pixels.MatchString(width) || !pixels.MatchString(height)) {
+		width, height = strconv.Itoa(size.X), strconv.Itoa(size.Y)
 	}
-	if len(set) > 1 {
-		attrs = append(attrs, html.Attribute{Key: "srcset", Val: strings.Join(set, ", ")}, html.Attribute{Key: "sizes", Val: pictureSizes})
+	if pixels.MatchString(width) && pixels.MatchString(height) {
+		attrs = append(attrs, html.Attribute{Key: "width", Val: width}, html.Attribute{Key: "height", Val: height})
 	}
 	n.Attr = attrs
+}
+
+// shownWidth is the number of pixels that the picture of a text takes on fine screens.
+const shownWidth = 1400
+
+// fitting returns the address of the smallest of the candidates that is wide enough, or else of
+// the widest; source if their widths are unknown.
+func fitting(list []candidate, source string) string {
+	best := 0
+	for _, c := range list {
+		text, ok := strings.CutSuffix(c.size, "w")
+		width, err := strconv.Atoi(text)
+		if !ok || err != nil {
+			continue
+		}
+		if best == 0 || best < shownWidth && width > best || width >= shownWidth && width < best {
+			best, source = width, c.url
+		}
+	}
+	return source
+}
+
+// isSymbol reports whether text is one symbol, such as an emoji.
+func isSymbol(text string) bool {
+	r, _ := utf8.DecodeRuneInString(text)
+	return unicode.IsSymbol(r) && r >= utf8.RuneSelf && uniseg.GraphemeClusterCount(text) == 1
 }
 
 // link makes a link of an element that loads something.

@@ -9,7 +9,7 @@
 // # Safety
 //
 // The server treats everything from a feed as hostile: it sanitises markup, and the Content-Security-Policy allows no script, style
-// or image except the server's own. The server answers only requests to its own names, so no other website can read its pages
+// or image except the server's own. Pictures of entries come through the server. The server answers only requests to its own names, so no other website can read its pages
 // through a browser. A Token guards changes, and on a Private server reading, too; any other server leaves out the feeds in need of
 // credentials. When the server fetches an address somebody has typed, the rules of the Mirror's Client apply.
 package web
@@ -79,6 +79,10 @@ type Server struct {
 	// tells visitors apart, so one's wrong tokens count for no other.
 	Proxies []netip.Prefix
 
+	// NoPictures shows the pictures in entries as links. Otherwise the server fetches them for
+	// its visitors, so that their hosts do not learn who reads.
+	NoPictures bool
+
 	Hints Hints // Hints describe how the server was started, for the hints on pages.
 
 	// Output keeps the published documents; if it is lost, URLs change. Nil
@@ -102,7 +106,8 @@ type Server struct {
 	origin    *http.CrossOriginProtection
 	gate      *gatekeeper
 	adder     *adder
-	store     mirror.Store // the visible feeds of Store
+	pictures  *pictureProxy // nil with NoPictures
+	store     mirror.Store  // the visible feeds of Store
 	polls     *mirror.Poller
 	feeds     *directory
 	published *republish.Handler
@@ -150,6 +155,9 @@ func (s *Server) setUp() {
 		s.root = u.Path
 	}
 	s.templates = newTemplates(s.root)
+	if !s.NoPictures {
+		s.pictures = newPictureProxy(m.Client, s.root, s.now)
+	}
 	s.origin = http.NewCrossOriginProtection()
 	s.gate = &gatekeeper{token: s.Token, private: s.Private, base: s.base(), now: s.now, proxies: s.Proxies, readers: command.SecretFile[[]readerLogin]{Name: s.Readers}}
 	s.polls = s.newPoller(m)
@@ -163,6 +171,9 @@ func (s *Server) setUp() {
 	}
 	s.feeds.published, s.polled = s.published, make(chan string, mostPolled)
 	s.adder = &adder{store: s.store, feeds: s.feeds, polls: s.polls, log: s.Logger, hints: s.Hints, shows: s.Private}
+	if s.Private {
+		s.adder.keys = s.Keys
+	}
 	s.building = make(chan struct{}, mostBuilding)
 	s.route()
 }
@@ -171,9 +182,6 @@ func (s *Server) setUp() {
 func (s *Server) route() {
 	s.mux = http.NewServeMux()
 	for pattern, h := range map[string]page{
-	if s.Private {
-		s.adder.keys = s.Keys
-	}
 		"GET /{$}":                  s.showFeeds,
 		"GET /entries":              s.bounded(s.showRiver),
 		"GET /overview":             s.showOverview,
@@ -187,6 +195,7 @@ func (s *Server) route() {
 		"GET /feeds/{id}/subscribe": s.of(s.showSubscribe),
 		"GET /feeds.opml":           s.exportOPML,
 		"GET /static/{name}":        s.serveStatic,
+		"GET /pictures/{name}":      s.showPicture,
 		"GET /token":                s.askToken,
 		"POST /token":               s.takeToken,
 		"GET /readers":              s.change(s.showReaders),
@@ -196,7 +205,6 @@ func (s *Server) route() {
 		"POST /feeds":               s.change(s.addFeeds),
 		"POST /feeds/{id}/poll":     s.change(s.of(s.pollNow)),
 		"POST /feeds/{id}/remove":   s.change(s.of(s.removeFeed)),
-		"POST /feeds/{id}/images":   s.of(s.chooseImages),
 		"POST /look":                s.chooseLook,
 		"/":                         s.noPage,
 	} {
@@ -216,8 +224,8 @@ func (s *Server) base() string {
 	return strings.TrimSuffix(cmp.Or(s.Base, republish.DefaultBase), "/") + "/"
 }
 
-// policy lets pages load only the server's own script, style and icon; links replace everything
-// an entry would load. The style may be in the page itself.
+// policy lets pages load only the server's own script, style and icon, and the pictures it has
+// fetched; links replace everything else an entry would load. The style may be in the page itself.
 var policy = sync.OnceValue(func() string {
 	sum := sha256.Sum256(assets()["style.css"].text)
 	return "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; " +
@@ -229,19 +237,6 @@ func (s *Server) now() time.Time {
 		return s.clock()
 	}
 	return time.Now()
-}
-
-// policyWith returns the policy of an entry's page, if it has a player, and if its visitor has
-// asked to see images.
-func policyWith(play, images bool) string {
-	p := policy()
-	if play {
-		p += "; media-src http: https:"
-	}
-	if images {
-		p = strings.Replace(p, "img-src 'self'", "img-src 'self' http: https:", 1)
-	}
-	return p
 }
 
 // ServeHTTP answers a request.

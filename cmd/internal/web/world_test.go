@@ -3,8 +3,13 @@ package web
 import (
 	"context"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
 	"io"
 	"log/slog"
+	"math"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -84,6 +89,8 @@ func newWorld(t testing.TB, edit func(*Server)) *world {
 	mux := http.NewServeMux()
 	mux.Handle("/blog/", http.StripPrefix("/blog", &publish.Handler{FS: w.files, MaxAge: time.Nanosecond}))
 	mux.Handle("/", pages)
+	mux.HandleFunc("/chart.png", func(rw http.ResponseWriter, _ *http.Request) { servePicture(rw, 1200, 600) })
+	mux.HandleFunc("/wave.png", func(rw http.ResponseWriter, _ *http.Request) { servePicture(rw, 600, 400) })
 	mux.HandleFunc("/large.atom", func(rw http.ResponseWriter, r *http.Request) { (*w.extra.Load()).ServeHTTP(rw, r) })
 	w.site = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.gate.pass(r.Context())
@@ -101,10 +108,7 @@ func newWorld(t testing.TB, edit func(*Server)) *world {
 
 	server := httptest.NewUnstartedServer(nil)
 	w.url = "http://" + server.Listener.Addr().String() + "/"
-	client := &feedhistory.Client{
-		AllowPrivate: true, Tries: 1,
-		Timeout: patience,
-	}
+	client := &feedhistory.Client{AllowPrivate: true, Tries: 1, Timeout: patience, Transport: w.network()}
 	store := mirror.NewMemory()
 	w.Server = &Server{Store: store, Mirror: &mirror.Mirror{Store: store, Client: client}, Base: w.url, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	if edit != nil {
@@ -129,6 +133,46 @@ func newWorld(t testing.TB, edit func(*Server)) *world {
 		w.client.CloseIdleConnections()
 	})
 	return w
+}
+
+// network is where lighthouse.example is the site, and no host but those of this machine is reached.
+func (w *world) network() *http.Transport {
+	network := http.DefaultTransport.(*http.Transport).Clone()
+	network.Proxy = nil
+	network.DialContext = func(ctx context.Context, name, address string) (net.Conn, error) {
+		host, _, err := net.SplitHostPort(address)
+		switch ip := net.ParseIP(host); {
+		case err != nil:
+			return nil, err
+		case address == "lighthouse.example:80":
+			address = w.site.Listener.Addr().String()
+		case ip == nil || !ip.IsLoopback():
+			return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+		}
+		return new(net.Dialer).DialContext(ctx, name, address)
+	}
+	w.t.Cleanup(network.CloseIdleConnections)
+	return network
+}
+
+// servePicture serves a picture of the sea.
+func servePicture(w http.ResponseWriter, width, height int) {
+	p := image.NewNRGBA(image.Rect(0, 0, width, height))
+	for x := range width {
+		for y := range height {
+			down := float64(y) / float64(height)
+			c := color.NRGBA{uint8(236 - 60*down), uint8(240 - 30*down), uint8(238 + 10*down), 255} // the sky
+			for n := range 4 {
+				crest := .45 + .13*float64(n) + .03*math.Sin(float64(x)*(9+float64(n)*2)/float64(width)+float64(n)*1.7)
+				if down > crest {
+					c = color.NRGBA{uint8(70 - 14*n), uint8(138 - 18*n), uint8(152 - 14*n), 255}
+				}
+			}
+			p.SetNRGBA(x, y, c)
+		}
+	}
+	w.Header().Set("Content-Type", "image/png")
+	_ = png.Encode(w, p)
 }
 
 // write publishes entries of the blog, some each month, over a range of years.
@@ -157,7 +201,7 @@ func blogEntryAt(t testing.TB, year, month, n int, note string, at time.Time) *f
 		ID: fmt.Sprintf("tag:lighthouse.example,%d:%d/%d", year, month, n), Updated: at, Published: at,
 		Title: feedhistory.Text{Body: subject + note}, Authors: []feedhistory.Person{{Name: "Ada Keeper"}},
 		Links: feedhistory.Links{{Rel: "alternate", Href: fmt.Sprintf("https://lighthouse.example/%d/%02d/%d", year, month, n)}},
-		Content: feedhistory.Text{Type: "html", Base: "https://lighthouse.example/", Body: fmt.Sprintf(
+		Content: feedhistory.Text{Type: "html", Base: "http://lighthouse.example/", Body: fmt.Sprintf(
 			`<p>%s, seen from the gallery at half past seven on day %d. Wind from the <a href="/wind">north-west</a>, force %d.</p>`+
 				`<p><img src="chart.png" alt="The day’s chart"></p><blockquote>Nothing is so calm as the sea that was not.</blockquote>`,
 			subject, at.YearDay(), n+2)},
