@@ -91,20 +91,58 @@ func axe(t *testing.T, dir, page string) {
 <script>axe.run().then(r => document.title = "axe:" + JSON.stringify({passes: r.passes.length, violations: r.violations.map(v => v.id + ": " + v.nodes[0].html)}))</script></body>`, 1)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "probe.html"), []byte(probe), 0o600))
 	for _, dark := range []string{"--blink-settings=preferredColorScheme=1", "--blink-settings=preferredColorScheme=0"} {
-		out, err := exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--window-size=390,900", dark,
-			"--user-data-dir="+t.TempDir(), "--virtual-time-budget=30000", "--dump-dom", "file://"+filepath.Join(dir, "probe.html")).Output()
-		require.NoError(t, err)
-		_, report, found := strings.Cut(string(out), "<title>axe:")
-		require.True(t, found, "axe-core did not run: %.2000s", out)
-		report, _, _ = strings.Cut(report, "</title>")
+		report := inBrowser(t, filepath.Join(dir, "probe.html"), "axe:", "--window-size=390,900", dark)
 		var result struct {
 			Passes     int
 			Violations []string
 		}
-		require.NoError(t, json.Unmarshal([]byte(html.UnescapeString(report)), &result))
+		require.NoError(t, json.Unmarshal([]byte(report), &result))
 		require.Greater(t, result.Passes, 10)
 		require.Empty(t, result.Violations)
 	}
+}
+
+// sizes of the page in windows of these widths: how wide it is at most, and how high.
+const sizes = `<!doctype html><script>
+const read = (width) => new Promise((done) => {
+	const frame = document.createElement("iframe");
+	frame.style = "border: 0; height: 900px; width: " + width + "px";
+	frame.src = "index.html";
+	frame.onload = () => { const root = frame.contentDocument.documentElement; done({width, wide: root.scrollWidth, room: root.clientWidth, high: root.scrollHeight}); };
+	document.documentElement.append(frame);
+});
+Promise.all([360, 768, 1440].map(read)).then((all) => document.title = "sizes:" + JSON.stringify(all));
+</script>`
+
+// Nothing on the page is wider than the window, and the page is no book.
+func TestWidth(t *testing.T) {
+	if os.Getenv("FEEDHISTORY_BROWSER") != "required" {
+		t.Skip("the page is measured with FEEDHISTORY_BROWSER=required")
+	}
+	needsHugo(t)
+	dir := t.TempDir()
+	build(t, dir, "https://feedhistory.example/page/")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "probe.html"), []byte(sizes), 0o600))
+	var all []struct{ Width, Wide, Room, High int }
+	require.NoError(t, json.Unmarshal([]byte(inBrowser(t, filepath.Join(dir, "probe.html"), "sizes:", "--window-size=1600,1000")), &all))
+	require.Len(t, all, 3)
+	for _, size := range all {
+		require.LessOrEqual(t, size.Wide, size.Room, size.Width)
+		require.Greater(t, size.Room, size.Width-20, size.Width)
+	}
+	require.Less(t, all[2].High, 7_000, "at 1440 px")
+}
+
+// inBrowser returns the title that a page has given itself, after a prefix.
+func inBrowser(t *testing.T, file, prefix string, flags ...string) string {
+	args := append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
+		"--user-data-dir=" + t.TempDir(), "--virtual-time-budget=30000", "--dump-dom"}, flags...)
+	out, err := exec.Command("chromium", append(args, "file://"+file)...).Output()
+	require.NoError(t, err)
+	_, title, found := strings.Cut(string(out), "<title>"+prefix)
+	require.True(t, found, "the page has not run: %.2000s", out)
+	title, _, _ = strings.Cut(title, "</title>")
+	return html.UnescapeString(title)
 }
 
 // The command checks the feed of news without findings, and reads it as a whole feed.
