@@ -480,10 +480,9 @@ type trial struct {
 }
 
 // addTried adds a feed, and waits a moment for its first poll. If nobody has
-// typed http or https, and https fails, it tries http, but with a password, which others
-// could read there. It returns the added
-// address, or the reason why there is none: the one of http only if a server answered
-// there, and none with https. Whoever insists is not asked.
+// typed http or https, and https fails, it tries http, unless there is a password, which others
+// could read there. It returns the added address, or the reason why there is none: the one of
+// http only if a server answered there, and none with https.
 func (a *adder) addTried(ctx context.Context, typed, address string, t *trial) (added, wrong string, err error) {
 	until := time.Now().Add(trialTime)
 	wrong, answered, err := a.addOne(ctx, address, t, until)
