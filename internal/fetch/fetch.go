@@ -367,7 +367,7 @@ func (x *exchange) send(r *http.Request) error {
 	}
 	limit := c.headers()
 	x.guard.arm(x.started, "headers", limit, limit)
-	resp, err := c.roundTripper().RoundTrip(r)
+	resp, err := c.roundTripper().RoundTrip(x.withoutRepeats(r))
 	x.guard.disarm()
 	if err != nil {
 		op, ok := errors.AsType[*net.OpError](err)
