@@ -170,8 +170,12 @@ func (i *Item) Own(without ...Meaning) string {
 	return strings.Join(append(i.alone(own), ""), "\n")
 }
 
-// Into returns an element without a namespace in one, such as RSS2, for other formats.
+// Into returns an element without a namespace in one, such as RSS2, for other formats. One that
+// declares itself to have none stays as it is.
 func Into(space, element string) string {
+	if strings.Contains(element, "xmlns") && declaring.MatchString(element) {
+		return element
+	}
 	name := strings.IndexAny(element, " \t\r\n/>")
 	return element[:name] + ` xmlns="` + space + `"` + element[name:]
 }
@@ -206,6 +210,9 @@ func Qualified(raw string, sc *xmlscan.Scope) string {
 	visit()
 	return b.String() + raw[done:]
 }
+
+// declaring matches the beginning of an element with a default namespace of its own.
+var declaring = regexp.MustCompile(`^<[^\s/>]+(?:\s+[^\s=]+\s*=\s*(?:"[^"]*"|'[^']*'))*?\s+xmlns\s*=`)
 
 // OutOfRSS2 returns elements for RSS, each on a line: those having travelled through another
 // format are its own again.

@@ -242,7 +242,7 @@ var refusals = []string{
 	"text outside the root element",
 	"markup declaration out of place", // a directive other than a DOCTYPE before the root
 	"the document ends before its root element",
-	"element with the prefix xmlns",
+	"element with the prefix xmlns", "name with a misplaced colon",
 }
 
 // unlike are the leniencies after which encoding/xml may read something else: it knows no usual namespaces,

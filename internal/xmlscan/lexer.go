@@ -76,8 +76,11 @@ func splitName(name string) (prefix, local string, ok bool) {
 		return "", "", false
 	}
 	colon := strings.IndexByte(name, ':')
-	if colon <= 0 || colon == len(name)-1 {
+	switch colon {
+	case -1:
 		return "", name, true
+	case 0, len(name) - 1:
+		return "", "", false
 	}
 	return name[:colon], name[colon+1:], true
 }

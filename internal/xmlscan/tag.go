@@ -165,8 +165,7 @@ func (s *Scanner) value(i int) (begin, end int) {
 	return begin, begin + n
 }
 
-// qname reads the qualified name at i; ok is false if the scan has ended. A colon at the beginning
-// or end of a name separates nothing.
+// qname reads the qualified name at i; ok is false if the scan has ended.
 func (s *Scanner) qname(i int) (n name, ok bool) {
 	doc := s.doc
 	n = name{start: i, local: i, end: until(doc, i, nameStop), space: noSpace}
@@ -181,16 +180,17 @@ func (s *Scanner) qname(i int) (n name, ok bool) {
 	return n, true
 }
 
-// oddName is qname for names with characters beyond ASCII.
+// oddName is qname for names with characters beyond ASCII, or with more or other colons than one
+// between a prefix and a local part.
 func (s *Scanner) oddName(i int) (n name, ok bool) {
 	end := nameEnd(s.doc, i)
 	written := s.doc[i:end]
-	if first := strings.IndexByte(written, ':'); first >= 0 && strings.IndexByte(written[first+1:], ':') >= 0 {
-		s.syntax(i, "name with two colons")
-		return n, false
-	}
 	if end == len(s.doc) {
 		s.truncated()
+		return n, false
+	}
+	if strings.Count(written, ":") > 1 || strings.HasPrefix(written, ":") || strings.HasSuffix(written, ":") {
+		s.syntax(i, "name with a misplaced colon")
 		return n, false
 	}
 	_, local, ok := splitName(written)
@@ -351,6 +351,7 @@ func (s *Scanner) pop(end int) Token {
 
 // The namespaces the scanner itself knows.
 const (
+	xmlnsNamespace = "http://www.w3.org/2000/xmlns/"        // of declarations; no prefix may have it
 	XMLNamespace   = "http://www.w3.org/XML/1998/namespace" // of the prefix xml, as in xml:base and xml:lang
 	XHTMLNamespace = "http://www.w3.org/1999/xhtml"
 	atomNamespace  = "http://www.w3.org/2005/Atom"
@@ -457,7 +458,7 @@ func (s *Scanner) declare(prefix, raw string, at int) bool {
 	switch {
 	case prefix == "xml" && uri == XMLNamespace:
 		return true
-	case prefix == "xml", prefix == "xmlns", prefix != "" && uri == "":
+	case prefix == "xml", prefix == "xmlns", prefix != "" && uri == "", uri == XMLNamespace, uri == xmlnsNamespace:
 		s.note("bad-namespace", at, "namespace declaration that is not allowed", prefix)
 		s.dropped = append(s.dropped, at)
 		return true
