@@ -535,7 +535,8 @@ func (h *Handler) Remove(ctx context.Context, feed string) error {
 	if err := h.store.Remove(ctx, feed); err != nil && !errors.Is(err, mirror.ErrNotFound) {
 		return err
 	}
-	defer h.lock(name)()
+	defer h.lock(name + "/" + indexName(feedhistory.Atom))()
+	defer h.lock(name + "/" + indexName(feedhistory.RSS))()
 	defer h.dirs.Drop(feed)
 	for _, out := range h.parts {
 		if _, err := removeAll(ctx, out, name); err != nil {

@@ -508,6 +508,53 @@ func TestLongInTheMaking(t *testing.T) {
 	}
 }
 
+// A feed is made in both formats at the same time: who asks for one does not wait for the other.
+func TestFormatsDoNotWait(t *testing.T) {
+	store, put := damagedStore(t, 0)
+	put(0, soundEntry(0))
+	name := Name(damagedURL)
+	took := func(formats ...feedhistory.Format) (took time.Duration) {
+		synctest.Test(t, func(t *testing.T) {
+			h := &Handler{Store: slowStore{store, 10 * time.Minute, new(atomic.Int32)}}
+			start := time.Now()
+			for _, format := range formats {
+				status, _, _ := answer(h, getRequest(t.Context(), "/feeds/"+name+"/"+indexName(format)))
+				require.Equal(t, http.StatusServiceUnavailable, status)
+			}
+			for !h.isPublished(name, formats[len(formats)-1]) {
+				time.Sleep(time.Minute)
+			}
+			took = time.Since(start)
+			time.Sleep(2 * time.Hour) // until the other one is there
+		})
+		return took
+	}
+	require.LessOrEqual(t, took(feedhistory.Atom, feedhistory.RSS), took(feedhistory.RSS)+2*patience)
+}
+
+// Making the documents of a feed whose own document is long takes time in proportion: eight
+// times as much for eight times as many entries, not 64.
+func TestLongDocumentIsLinear(t *testing.T) {
+	feedtest.Long(t)
+	cost := func(n int) int64 {
+		var text strings.Builder
+		text.WriteString(`<rss version="2.0"><channel><title>F</title>`)
+		for i := range n {
+			fmt.Fprintf(&text, `<item><guid isPermaLink="false">urn:%d</guid><title>T</title><pubDate>%s</pubDate></item>`, i, time.Unix(int64(i)*3600, 0).UTC().Format(time.RFC1123))
+		}
+		text.WriteString("</channel></rss>")
+		site := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text.String()) }))
+		client := &feedhistory.Client{AllowPrivate: true}
+		defer client.CloseIdle()
+		m := &mirror.Mirror{Store: mirror.NewMemory(), Client: client}
+		_, err := m.Update(t.Context(), site.URL)
+		require.NoError(t, err)
+		h := &Handler{Store: m.Store}
+		return feedtest.Allocated(func() { require.NoError(t, h.Prepare(t.Context(), site.URL, 1)) })
+	}
+	require.Less(t, float64(cost(8*2500))/float64(cost(2500)), 12.0)
+}
+
 // A large feed is prepared in both formats, a small one in those somebody has asked for.
 func TestPrepare(t *testing.T) {
 	store, put := damagedStore(t, 0)

@@ -143,7 +143,7 @@ func (h *Handler) update(ctx context.Context, feed *mirror.Feed, name string, fo
 
 // bringUp publishes the changes of a feed.
 func (h *Handler) bringUp(ctx context.Context, url, name string, format feedhistory.Format) error {
-	defer h.lock(name)()
+	defer h.lock(name + "/" + indexName(format))()
 	if h.isBusy(url) {
 		return &Error{http.StatusServiceUnavailable, "this feed is being read", "Try again later; its page shows the progress."}
 	}
@@ -332,7 +332,7 @@ func (p *publication) newest(now time.Time) (newest time.Time) {
 	return newest
 }
 
-// The approximate maximum of the entries in memory.
+// The approximate maximum of the entries in memory, unless the subscription document is larger.
 const (
 	batchEntries = 1000
 	batchBytes   = 16 << 20
@@ -350,8 +350,15 @@ func (b *batch) add(e *feedhistory.Entry) {
 	b.bytes += len(e.XML())
 }
 
-func (b *batch) isFull() bool {
-	return len(b.entries)+len(b.deleted) >= batchEntries || b.bytes >= batchBytes
+func (b *batch) delete(t feedhistory.Tombstone) {
+	b.deleted = append(b.deleted, t)
+	b.bytes += len(t.Ref) + 150
+}
+
+// isFull reports whether the batch is to be published. Each batch renews the subscription
+// document, so one smaller than that would make a long history cost quadratic time.
+func (b *batch) isFull(document int) bool {
+	return (len(b.entries)+len(b.deleted) >= batchEntries || b.bytes >= batchBytes) && b.bytes >= document
 }
 
 // begin publishes all entries in the order of time. The names of archives
@@ -419,11 +426,11 @@ func (p *publication) each(ctx context.Context, q mirror.Query, f func(batch) er
 		}
 		if r.State != mirror.Live {
 			p.find(r.ID)
-			b.deleted = append(b.deleted, feedhistory.Tombstone{Ref: r.ID, When: cmp.Or(r.Tombstone.When, r.Changed)})
+			b.delete(feedhistory.Tombstone{Ref: r.ID, When: cmp.Or(r.Tombstone.When, r.Changed)})
 		} else if e := p.entry(ctx, r); e != nil {
 			b.add(e)
 		}
-		if b.isFull() {
+		if b.isFull(len(p.out.Kept(indexName(p.format)))) {
 			if err := f(b); err != nil {
 				return err
 			}

@@ -7,9 +7,11 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -287,6 +289,8 @@ func bytesOf(s http2.Setting, n int) []http2.Setting {
 func TestHTTP2Attacks(t *testing.T) {
 	borrowed := httptest.NewTLSServer(http.NotFoundHandler())
 	defer borrowed.Close()
+	log.SetOutput(io.Discard) // net/http logs some frames there
+	defer log.SetOutput(os.Stderr)
 	certificate, roots := borrowed.TLS.Certificates[0], x509.NewCertPool()
 	roots.AddCert(borrowed.Certificate())
 	for _, a := range attacks {
