@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -45,18 +46,27 @@ func (v *vocabulary) path() string {
 	return path
 }
 
+var takesForms = regexp.MustCompile(`^/(token|readers|look|feeds/?(\?|$)|feeds/.*/(poll|remove|images))`)
+
 // request returns a random request; nil if its address is none.
 func (v *vocabulary) request(t *testing.T, host string) *http.Request {
-	method := v.one("GET", "GET", "GET", "GET", "HEAD", "POST", "POST", "PUT", "OPTIONS", "DELETE", "FOO")
-	body := ""
+	path, method, body := v.path(), v.one("GET", "GET", "GET", "GET", "GET", "GET", "GET", "GET", "HEAD", "POST", "PUT", "OPTIONS", "FOO"), ""
+	if takesForms.MatchString(path) && v.random.IntN(2) == 0 {
+		method = "POST"
+	}
 	if method == "POST" {
 		body = v.one("", "url=a", "url=https%3A%2F%2Fa.example%2F&all-the-same=1", "token=open+sesame", "token=", "name=a", "theme=dark&size=large", "%zz", strings.Repeat("a=b&", 3000), `{"a":1}`)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+host+v.path(), strings.NewReader(body))
+	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+host+path, strings.NewReader(body))
 	if err != nil {
 		return nil
 	}
 	r.RequestURI, r.RemoteAddr = r.URL.RequestURI(), v.one("127.0.0.1:1", "192.0.2.1:2", "[2001:db8::1]:3")
+	if v.random.IntN(4) > 0 { // somebody with the token, and a browser
+		r.Header.Set("Authorization", "Bearer open sesame")
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
 	for range v.random.IntN(4) {
 		r.Header.Add(v.one("Authorization", "Cookie", "If-None-Match", "If-Modified-Since", "If-Range", "Range", "Accept-Encoding", "A-IM", "Accept", "Origin", "Sec-Fetch-Site", "Referer", "Content-Type", "X-Forwarded-For"),
 			v.one("", "Bearer open sesame", "Bearer x", "Basic eDp5", "*", `"x"`, `W/"x", "y"`, "Mon, 01 Jan 2035 00:00:00 GMT", "bytes=0-", "bytes=-5", "bytes=9-1,2-3", "gzip", "gzip;q=0, *", "feed", "same-origin", "cross-site", "http://"+host, "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "192.0.2.7, x", strings.Repeat("a", 4000)))
