@@ -50,8 +50,7 @@ var schema string
 //
 // A pooler may stand before the database, such as PgBouncer in its session or transaction
 // mode: Open notices it. Each commit is then durable, and the Worker looks for new jobs
-// instead of being told of them. The statement mode, which has no transactions, is an error
-// that matches ErrNoTransactions.
+// instead of being told of them. The statement mode has no transactions, which is an error.
 func Open(ctx context.Context, dsn string) (*Database, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
@@ -86,9 +85,6 @@ func Open(ctx context.Context, dsn string) (*Database, error) {
 	return d, nil
 }
 
-// ErrNoTransactions says that the pooler before the database has no transactions.
-var ErrNoTransactions = errors.New("fleet: the pooler's mode has no transactions; PgBouncer's pool_mode must be session or transaction")
-
 // isPooled reports whether a pooler stands before the database: it does not know the process
 // of a connection in advance.
 func isPooled(ctx context.Context, config *pgx.ConnConfig) (bool, error) {
@@ -104,7 +100,7 @@ func isPooled(ctx context.Context, config *pgx.ConnConfig) (bool, error) {
 	}
 	err = pgx.BeginFunc(ctx, conn, func(pgx.Tx) error { return nil })
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == "08P01" { // protocol_violation
-		err = fmt.Errorf("%w: %w", ErrNoTransactions, err)
+		err = fmt.Errorf("fleet: the pooler has no transactions: PgBouncer's pool_mode must be session or transaction: %w", err)
 	}
 	return true, err
 }

@@ -35,5 +35,5 @@ func TestPooler(t *testing.T) {
 		})
 	}
 	_, err := fleet.Open(t.Context(), server.Pooled(t, server.Database(t), "statement"))
-	require.ErrorIs(t, err, fleet.ErrNoTransactions)
+	require.ErrorContains(t, err, "pool_mode must be session or transaction")
 }
