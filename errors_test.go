@@ -356,3 +356,20 @@ func TestErrorTexts(t *testing.T) {
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v %v", secret, secret, secret, []feedhistory.Credential{secret})+string(encoded)+log.String(), "SECRET")
 	require.Contains(t, log.String(), "http://a")
 }
+
+// Gaps a document declares are the same if they concern the same document for the same
+// reason, in whichever words of its own the publisher gives one.
+func TestDeclaredGapsOnce(t *testing.T) {
+	const url = `href="http://example.org/1"`
+	doc, err := feedhistory.Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom" xmlns:m="https://github.com/feedhistory/feedhistory/ns/mirror/1.0">
+		<m:mirror verdict="partial"><m:gap reason="status" `+url+`/><m:gap reason="eaten by the dog" `+url+`/></m:mirror>
+		<m:mirror verdict="lossy"><m:gap reason="status" `+url+`/><m:gap reason="loop" `+url+`/><m:gap reason="eaten by the dog" `+url+`/>
+			<m:gap reason="lost" `+url+`/><m:gap reason="declared" `+url+`/></m:mirror></feed>`), "")
+	require.NoError(t, err)
+	require.Equal(t, feedhistory.Partial, doc.Coverage.Verdict)
+	var words []string
+	for _, g := range doc.Coverage.Gaps {
+		words = append(words, g.Word())
+	}
+	require.Equal(t, []string{"status", "eaten by the dog", "loop", "lost", "declared"}, words)
+}
