@@ -19,7 +19,7 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-var flips = flag.Int("flips", 60, "how many bytes and values the tests of flips change, at random")
+var flips = flag.Int("flips", feedtest.Count(200), "how many bytes and values the tests of flips change, at random")
 
 // Each changed byte of a SQLite file is found, or has no effect on what the store says.
 func TestFlips(t *testing.T) {
