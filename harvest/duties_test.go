@@ -25,7 +25,7 @@ func TestDutyList(t *testing.T) {
 			want[fmt.Sprint(prefix, i+1)] = true
 		}
 	}
-	folders := map[string]string{"wire": "../internal/harvest", "harvest": ".", "check": "../check"}
+	folders := map[string]string{"internal/harvest": "../internal/harvest", "harvest": ".", "check": "../check"}
 	row := regexp.MustCompile("(?m)^\\| ([a-z]+[^|]*#[^|]*) \\| (`[^|]+`) \\|$")
 	for _, m := range row.FindAllStringSubmatch(string(feedtest.ReadFile(t, "DUTIES.md")), -1) {
 		require.True(t, want[m[1]], "no such duty, or twice: %s", m[1])

@@ -282,7 +282,7 @@ func (c *exportCommand) exportObject(ctx context.Context, w io.Writer, store *re
 	return nil
 }
 
-// exportFeed writes the first of the feeds as the document History.Document would
+// exportFeed writes the first of the feeds as the document compose.History would
 // return, in Atom or RSS. It never has more than one entry in memory.
 func (c *exportCommand) exportFeed(ctx context.Context, w io.Writer, store *readableEntries, feeds iter.Seq2[*mirror.Feed, error], format feedhistory.Format) error {
 	for f, err := range feeds {

@@ -1,6 +1,6 @@
 // Package xmlscan reads XML feeds in one pass over a document in memory.
 //
-// A [Scanner] is a pull parser: each call of [Scanner.Next] moves to the next token. The values
+// A [Scanner] is a pull parser: each call of [Cursor.Next] moves to the next token. The values
 // it returns are substrings of the document, so scanning allocates nothing per token. It checks
 // the document on the way: tags must match, and there must be one root, which must be closed. It
 // is namespace-aware, never declares or expands entities, and obeys [Limits], so a hostile
