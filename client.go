@@ -108,6 +108,7 @@ type Client struct {
 	MaxWait time.Duration
 
 	// Logger gets an event for each request and decision; nil means no logging.
+	// docs/OPERATIONS.md lists the events with their keys.
 	Logger *slog.Logger
 
 	once    sync.Once

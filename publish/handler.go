@@ -176,7 +176,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, name string, err 
 		refuse(w, http.StatusInternalServerError)
 	}
 	if h.Logger != nil {
-		h.Logger.ErrorContext(r.Context(), "a document cannot be served", "name", name, "err", err)
+		h.Logger.ErrorContext(r.Context(), "a document cannot be served", "path", name, "error", err)
 	}
 }
 

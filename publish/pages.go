@@ -242,7 +242,7 @@ func (p *Pages) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	refuse(w, http.StatusInternalServerError)
 	if p.Logger != nil {
-		p.Logger.ErrorContext(r.Context(), "a page cannot be made", "url", r.URL.String(), "err", err)
+		p.Logger.ErrorContext(r.Context(), "a page cannot be made", "url", r.URL.String(), "error", err)
 	}
 }
 

@@ -352,7 +352,7 @@ func (h *Handler) writePart(ctx context.Context, w io.Writer, m *source, p *part
 	feed := compose.NewWriter(out, p.format, doc)
 	for record, err := range h.store.Entries(ctx, q) {
 		if err != nil {
-			h.Logger.ErrorContext(ctx, "a document was cut short", "feed", p.feed.URL, "err", err)
+			h.Logger.ErrorContext(ctx, "a document was cut short", "feed", p.feed.URL, "error", err)
 			return err
 		}
 		if lost.has(record.ID) || !p.has(record) {
@@ -360,7 +360,7 @@ func (h *Handler) writePart(ctx context.Context, w io.Writer, m *source, p *part
 		}
 		e, err := m.entry(record)
 		if err != nil {
-			h.Logger.ErrorContext(ctx, "an entry cannot be published", "feed", p.feed.URL, "entry", record.ID, "err", err)
+			h.Logger.ErrorContext(ctx, "an entry cannot be published", "feed", p.feed.URL, "entry", record.ID, "error", err)
 			return errors.Join(err, h.recordLoss(ctx, p.feed))
 		}
 		if err := feed.Add(e); err != nil {

@@ -236,7 +236,7 @@ func (h *Handler) isBusy(feed string) bool { return h.Busy != nil && h.Busy(feed
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := h.ready(); err != nil {
 		if h.Logger != nil {
-			h.Logger.ErrorContext(r.Context(), "a document cannot be served", "path", r.URL.Path, "err", err)
+			h.Logger.ErrorContext(r.Context(), "a document cannot be served", "path", r.URL.Path, "error", err)
 		}
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
@@ -300,7 +300,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		return
 	case !refused && !errors.Is(err, mirror.ErrNotFound):
-		h.Logger.ErrorContext(r.Context(), "a document cannot be served", "path", r.URL.Path, "err", err)
+		h.Logger.ErrorContext(r.Context(), "a document cannot be served", "path", r.URL.Path, "error", err)
 	}
 	h.Fail(w, r, err)
 }

@@ -394,7 +394,7 @@ func (p *publication) entry(ctx context.Context, r *mirror.Record) *feedhistory.
 
 // lose records an entry as unpublishable.
 func (p *publication) lose(ctx context.Context, id string, err error) {
-	p.h.Logger.ErrorContext(ctx, "an entry cannot be published", "feed", p.feed.URL, "entry", id, "err", err)
+	p.h.Logger.ErrorContext(ctx, "an entry cannot be published", "feed", p.feed.URL, "entry", id, "error", err)
 	p.lost = p.lost.add(id)
 }
 

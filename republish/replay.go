@@ -609,7 +609,7 @@ func (h *Handler) readPlaces(ctx context.Context, feed *mirror.Feed) (knownPlace
 		if r.State != mirror.Live {
 			p.gone = r.Changed
 		} else if _, err := r.Entry(); err != nil {
-			h.Logger.ErrorContext(ctx, "an entry cannot be published", "feed", feed.URL, "entry", r.ID, "err", err)
+			h.Logger.ErrorContext(ctx, "an entry cannot be published", "feed", feed.URL, "entry", r.ID, "error", err)
 			now.lost = now.lost.add(r.ID)
 		}
 		list = append(list, p)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +22,11 @@ func TestCompatible(t *testing.T) {
 			work := filepath.Join(t.TempDir(), "go.work")
 			var b strings.Builder
 			b.WriteString("go 1.26.0\n")
-			for _, m := range All {
+			all := slices.DeleteFunc(slices.Clone(All), func(m string) bool { // then had fewer
+				_, err := os.Stat(filepath.Join(of[0], m, "go.mod"))
+				return err != nil
+			})
+			for _, m := range all {
 				dir := filepath.Join(of[0], m)
 				if m == "" {
 					dir = of[1]
@@ -29,7 +34,7 @@ func TestCompatible(t *testing.T) {
 				fmt.Fprintf(&b, "use %s\nreplace %s => %[1]s\n", dir, strings.TrimSuffix(Path+"/"+m, "/")+" "+version(t, root))
 			}
 			require.NoError(t, os.WriteFile(work, []byte(b.String()), 0o644))
-			for _, m := range All[1:] {
+			for _, m := range all[1:] {
 				command(t, filepath.Join(of[0], m), work, "go", "build", "./...")
 			}
 		})

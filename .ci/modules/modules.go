@@ -18,7 +18,7 @@ import (
 const Path = "github.com/feedhistory/feedhistory"
 
 // All are the folders of the modules, each after those that it requires.
-var All = []string{"", "backfill/sitemap", "mirror/sqlstore", "publish/s3", "fleet", "cmd"}
+var All = []string{"", "backfill/sitemap", "mirror/sqlstore", "publish/s3", "fleet", "examples/observed", "cmd"}
 
 // Serve adds a module at a version to the proxy in a folder.
 func Serve(root, m, version, proxy string) error {

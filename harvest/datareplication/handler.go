@@ -164,7 +164,7 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, modified time.Tim
 		return
 	}
 	if h.Logger != nil && r.Context().Err() == nil {
-		h.Logger.Error("a page cannot be served", "url", r.URL.String(), "err", err)
+		h.Logger.Error("a page cannot be served", "url", r.URL.String(), "error", err)
 	}
 	panic(http.ErrAbortHandler) // tells the client of the incomplete body
 }

@@ -52,7 +52,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	span, err := requestedRange(r)
 	if err != nil {
 		if span = (Range{}); h.Logger != nil {
-			h.Logger.Warn("a malformed range is ignored", "url", r.URL.String(), "err", err)
+			h.Logger.Warn("a malformed range is ignored", "url", r.URL.String(), "error", err)
 		}
 	}
 	items, covered, whole, err := h.page(r.Context(), span)

@@ -27,7 +27,7 @@ func Fail(w http.ResponseWriter, r *http.Request, log *slog.Logger, message stri
 	}
 	http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
 	if log != nil {
-		log.Error(message, "url", r.URL.String(), "err", err)
+		log.Error(message, "url", r.URL.String(), "error", err)
 	}
 }
 
