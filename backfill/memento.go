@@ -26,7 +26,7 @@ const waybackMachine = "https://web.archive.org/web/timemap/link/"
 // so it is used only if Backfill.Methods contains it. The zero value uses the
 // Wayback Machine.
 //
-// Snapshots come newest first, so Merge keeps the latest copy of an entry. The Source
+// Snapshots come newest first, so Merge keeps the latest copy of an entry. The Head
 // of an entry names its snapshot: Response.Requested is the URL of the snapshot, "" for
 // the feed itself; LastModified is the time of the snapshot. An entry found only in a
 // snapshot may have been edited, withdrawn, or dropped for its age, so Memento treats

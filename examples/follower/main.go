@@ -33,7 +33,7 @@ func main() {
 
 // A poller is the part of *feedhistory.Client this program needs.
 type poller interface {
-	Poll(ctx context.Context, url string, known feedhistory.Known) (*feedhistory.Document, error)
+	Poll(ctx context.Context, url string, known feedhistory.Known) (*feedhistory.Reading, error)
 }
 
 // follow polls a feed until the context ends.
@@ -42,17 +42,17 @@ func follow(ctx context.Context, out io.Writer, p poller, url string) error {
 	printed := map[string]bool{}
 	for {
 		next := time.Now().Add(time.Hour)
-		doc, err := p.Poll(ctx, url, known)
-		switch same, unchanged := errors.AsType[*feedhistory.Unchanged](err); {
-		case unchanged:
-			known = same.Known
+		r, err := p.Poll(ctx, url, known)
+		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
 			fmt.Fprintln(out, "failed:", feedhistory.Describe(err))
+		case r.Unchanged:
+			known = r.Known
 		default:
-			known, next = doc.Known(), doc.Schedule.Next(doc.Response)
-			for _, e := range doc.Entries {
+			known, next = r.Known, r.Document.Schedule.Next(r.Response)
+			for _, e := range r.Document.Entries {
 				if !printed[e.ID] {
 					printed[e.ID] = true
 					fmt.Fprintln(out, e.Title().Plain())

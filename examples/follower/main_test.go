@@ -29,9 +29,9 @@ func feed(titles ...string) string {
 }
 
 // A script is a double of the Client: each poll takes its next step.
-type script []func() (*feedhistory.Document, error)
+type script []func() (*feedhistory.Reading, error)
 
-func (s *script) Poll(ctx context.Context, url string, known feedhistory.Known) (*feedhistory.Document, error) {
+func (s *script) Poll(ctx context.Context, url string, known feedhistory.Known) (*feedhistory.Reading, error) {
 	if len(*s) == 0 {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -42,9 +42,10 @@ func (s *script) Poll(ctx context.Context, url string, known feedhistory.Known) 
 }
 
 func TestFollowScript(t *testing.T) {
-	document := func(titles ...string) func() (*feedhistory.Document, error) {
-		return func() (*feedhistory.Document, error) {
-			return feedhistory.Parse(strings.NewReader(feed(titles...)), url)
+	document := func(titles ...string) func() (*feedhistory.Reading, error) {
+		return func() (*feedhistory.Reading, error) {
+			doc, err := feedhistory.Parse(strings.NewReader(feed(titles...)), url)
+			return &feedhistory.Reading{URL: url, Document: doc}, err
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -53,8 +54,8 @@ func TestFollowScript(t *testing.T) {
 		var out strings.Builder
 		err := follow(ctx, &out, &script{
 			document("One"),
-			func() (*feedhistory.Document, error) { return nil, errors.New("the network is down") },
-			func() (*feedhistory.Document, error) { return nil, &feedhistory.Unchanged{} },
+			func() (*feedhistory.Reading, error) { return nil, errors.New("the network is down") },
+			func() (*feedhistory.Reading, error) { return &feedhistory.Reading{Unchanged: true}, nil },
 			document("Two", "One"),
 		}, url)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
