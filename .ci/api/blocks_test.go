@@ -77,7 +77,7 @@ func TestBlocks(t *testing.T) {
 var (
 	qualifier = regexp.MustCompile(`(?:^|[^\w.")])([a-z][a-z0-9]*)\.[A-Z]`)
 	function  = regexp.MustCompile(`(?m)^func `)
-	comment   = regexp.MustCompile(`//.*`)
+	comment   = regexp.MustCompile(`(?m)(^|\s)//.*`)
 	ellipsis  = regexp.MustCompile(`…`)
 )
 
