@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/door"
@@ -16,7 +18,7 @@ import (
 // The parts of the model that both formats have, each written by the format's own element. If
 // RSS's element expresses only a part, an element of Atom is written as well.
 
-var _ = door.OpenWriter(func(writer any) { writer.(*Writer).former = true })
+var _ = door.OpenWriter(func(writer any, form int) { writer.(*Writer).form = form })
 
 // A description says which parts of a head section are written from a document's fields. The others
 // are written as published, because the document is of the format and its fields still say the same.
@@ -45,8 +47,28 @@ func (w *Writer) describe(d *feedhistory.Document) description {
 	} else {
 		written[feedxml.MeansAuthor] = d.Format != feedhistory.Atom && len(d.Authors) > 0
 		written[feedxml.MeansLanguage] = feedxml.IsLanguage(d.Language)
+		for _, raw := range head.Others {
+			if row := relativePicture(raw, head); row != nil && !w.isBefore(3) {
+				written[row.Feed] = true
+			}
+		}
 	}
 	return written
+}
+
+// relativePicture returns the row of an icon or logo of Atom whose address is relative; nil for other
+// elements. With the attribute for its base, readers take it for something else.
+func relativePicture(raw string, head feedxml.Head) *feedxml.Row {
+	r := feedxml.Again(raw, head.Scope, head.Format)
+	defer r.Release()
+	row := r.Row()
+	if head.Format != feedxml.FormatAtom || row.Space != feedxml.Atom || row.Form != feedxml.URLForm {
+		return nil
+	}
+	if text := r.PlainText(); iri.IsHTTP(text) {
+		return nil
+	}
+	return row
 }
 
 // has reports whether an element with a row is not to be written, because a field says the same. An
@@ -57,6 +79,24 @@ func (d description) has(row *feedxml.Row, own bool) bool {
 	}
 	isImage := row.Form == feedxml.ImageForm // which has a title and a link, too
 	return own && !isImage || row.Space == feedxml.RSS2 && !isImage || row.Flags&feedxml.NotKept != 0
+}
+
+// saysSame reports whether an element of Dublin Core says the same as the document's field for it.
+func (d description) saysSame(raw string, row *feedxml.Row, doc *feedhistory.Document) bool {
+	if !d[row.Feed] || row.Space != feedxml.DC {
+		return false
+	}
+	r := feedxml.Again(raw, new(xmlscan.Scope), feedxml.Format(doc.Format))
+	defer r.Release()
+	switch text := r.PlainText(); row.Feed {
+	case feedxml.MeansContributor:
+		return true
+	case feedxml.MeansRights:
+		return text == doc.Rights.Body
+	case feedxml.MeansLanguage:
+		return text == doc.Language
+	}
+	return false
 }
 
 // isPlainImage reports whether an element of a head section is an image of RSS saying no more than a logo: its
@@ -129,7 +169,7 @@ func (w *Writer) rssDescription(d *feedhistory.Document, written description, ho
 	}
 	if written[feedxml.MeansContributor] {
 		for _, p := range d.Contributors {
-			w.b.Person(`contributor xmlns="`+feedxml.Atom+`"`, personXML(p))
+			w.rssContributor(personXML(p))
 		}
 	}
 	if written[feedxml.MeansLanguage] && feedxml.IsLanguage(d.Language) {
@@ -153,7 +193,7 @@ func (w *Writer) rssDescription(d *feedhistory.Document, written description, ho
 		}
 	}
 	image := cmp.Or(d.Logo, d.Icon)
-	if (written[feedxml.MeansLogo] || written[feedxml.MeansIcon] && d.Logo == "") && image != "" && !hasRSS(d, "image") {
+	if (written[feedxml.MeansLogo] || written[feedxml.MeansIcon] && d.Logo == "") && image != "" && !hasRSS(d, "image") && (w.isBefore(3) || !hasImage(d)) {
 		w.b.WriteString("<image>\n")
 		w.b.Element("url", iri.Writable(image))
 		w.b.Element("title", cmp.Or(d.Title, image))
@@ -202,8 +242,38 @@ func (w *Writer) rssCategory(c feedxml.Category) {
 	w.b.Element("category", c.Term, "domain", c.Scheme)
 }
 
-// atomParts writes the comments and the source of an item as Atom's.
-func (w *Writer) atomParts(e *feedhistory.Entry, item *feedxml.Item) {
+// parts returns the parts of an entry to be converted, and the meanings of the elements which the
+// document's format has instead of those of the entry.
+func (w *Writer) parts(element feedxml.Element) (item *feedxml.Item, native []feedxml.Meaning) {
+	item = new(feedxml.Item)
+	if w.isBefore(2) {
+		item.ReadLists(element)
+		return item, nil
+	}
+	item.ReadParts(element)
+	if w.format == feedhistory.Atom && element.Format == feedxml.FormatRSS {
+		native = append(native, feedxml.MeansComments, feedxml.MeansSource)
+	}
+	if element.Format != feedxml.FormatJSON && !w.isBefore(3) {
+		native = append(native, feedxml.MeansContributor, feedxml.MeansRights)
+		if w.format == feedhistory.Atom && feedxml.IsLanguage(item.Language) {
+			native = append(native, feedxml.MeansLanguage)
+		}
+	}
+	return item, native
+}
+
+// atomParts writes those parts of an entry as Atom's that have one of the meanings.
+func (w *Writer) atomParts(e *feedhistory.Entry, item *feedxml.Item, native []feedxml.Meaning) {
+	if slices.Contains(native, feedxml.MeansContributor) {
+		for _, p := range item.Contributors {
+			w.b.Person("contributor", p)
+		}
+		w.rights(feedhistory.Text(item.Rights))
+	}
+	if !slices.Contains(native, feedxml.MeansSource) {
+		return
+	}
 	hasLink := slices.ContainsFunc(e.Links, func(l feedhistory.Link) bool { return l.Rel == "replies" && l.Href == item.Comments })
 	if item.Comments != "" && !hasLink {
 		w.b.Link("link", feedxml.Link{Rel: "replies", Href: item.Comments, Type: "text/html"})
@@ -221,25 +291,66 @@ func (w *Writer) atomParts(e *feedhistory.Entry, item *feedxml.Item) {
 	}
 }
 
-// rssParts writes the comments and the source of an entry as RSS's. It returns the meanings that
-// are now complete, so that the entry's own elements for them are not written as well.
-func (w *Writer) rssParts(e *feedhistory.Entry, item *feedxml.Item, comments string) (native []feedxml.Meaning) {
-	if comments != "" && item.Comments == "" {
-		w.b.Element("comments", iri.Writable(comments))
-	}
+// rssSource returns the source of an entry as RSS's, and whether that says all of it, so that the
+// entry's own element is not written as well.
+func (w *Writer) rssSource(e *feedhistory.Entry, item *feedxml.Item) (element string, isWhole bool) {
 	if item.Source.Atom == "" {
-		return nil
+		return "", false
 	}
 	source := e.Source()
 	if source == nil {
-		return nil
+		return "", false
 	}
 	self, _ := source.Links.Rel("self")
-	if uri := iri.URI(self.Href); uri != "" {
-		w.b.Element("source", source.Title, "url", uri)
-		if source.ID == "" && source.Updated.IsZero() && len(source.Authors) == 0 && len(source.Links) == 1 && len(source.Extensions()) == 0 {
-			native = append(native, feedxml.MeansSource)
+	uri := iri.URI(self.Href)
+	if uri == "" {
+		return "", false
+	}
+	var b feedxml.Markup
+	b.Element("source", source.Title, "url", uri)
+	return b.String(), source.ID == "" && source.Updated.IsZero() && len(source.Authors) == 0 && len(source.Links) == 1 && len(source.Extensions()) == 0
+}
+
+// rssParts writes the contributors and rights of an entry by elements of Dublin Core, which RSS has
+// not, or by Atom's, if these say more.
+func (w *Writer) rssParts(item *feedxml.Item, native []feedxml.Meaning) {
+	if !slices.Contains(native, feedxml.MeansContributor) {
+		return
+	}
+	for _, p := range item.Contributors {
+		w.rssContributor(p)
+	}
+	switch t := item.Rights; {
+	case t.Body == "":
+	case t.Type == "html" || t.Type == "xhtml":
+		w.rights(feedhistory.Text(t))
+	default:
+		w.b.Element(`dc:rights xmlns:dc="`+feedxml.DC+`"`, t.Body)
+	}
+}
+
+// rssContributor writes a contributor of a feed or an entry.
+func (w *Writer) rssContributor(p feedxml.Person) {
+	if p.URI+p.Email != "" || w.isBefore(3) {
+		w.b.Person(`contributor xmlns="`+feedxml.Atom+`"`, p)
+		return
+	}
+	w.b.Element(`dc:contributor xmlns:dc="`+feedxml.DC+`"`, p.Name)
+}
+
+// mediaParts writes the picture and the duration of an item of a JSON Feed by the elements podcasts
+// have.
+func (w *Writer) mediaParts(e *feedhistory.Entry, element feedxml.Element) {
+	if element.Format != feedxml.FormatJSON || w.isBefore(3) {
+		return
+	}
+	for _, f := range e.Enclosures() {
+		if f.Duration > 0 {
+			w.b.Element(`itunes:duration xmlns:itunes="`+feedxml.ITunes+`"`, strconv.FormatInt(int64(f.Duration/time.Second), 10))
+			break
 		}
 	}
-	return native
+	if image := e.Image(); image != "" {
+		w.b.Empty(`media:thumbnail xmlns:media="`+feedxml.Media+`"`, "url", iri.Writable(image))
+	}
 }

@@ -56,7 +56,7 @@ type Writer struct {
 	// converted element by element, and not made valid as a whole.
 	Verbatim bool
 
-	former bool // see door.Former
+	form int // see door.Former; zero means the present one
 
 	w      io.Writer
 	b      feedxml.Markup // the text to be written next
@@ -85,6 +85,9 @@ func NewWriter(w io.Writer, format feedhistory.Format, doc *feedhistory.Document
 	}
 	return d
 }
+
+// isBefore reports whether the document is written in a form before the given one.
+func (w *Writer) isBefore(form int) bool { return w.form != 0 && w.form < form }
 
 // Add writes entries, in the given order. Entries of the document's own format keep
 // their XML; others are converted. After an error, nothing more is written.
@@ -137,7 +140,7 @@ func (w *Writer) begin(added []*feedhistory.Entry) {
 func (w *Writer) authors(added []*feedhistory.Entry) []feedhistory.Person {
 	nominal := []feedhistory.Person{nominalAuthor(w.doc)}
 	given := w.doc.Authors
-	if w.former {
+	if w.isBefore(2) {
 		given = formerAuthors(w.doc)
 	}
 	switch {
@@ -300,7 +303,7 @@ func (w *Writer) coverage(c *feedhistory.Coverage) {
 // atomHead writes the beginning of an Atom document.
 func (w *Writer) atomHead(d *feedhistory.Document, updated time.Time, hasEntries bool, authors []feedhistory.Person) {
 	lang := d.Language
-	if w.former && hasEntries || !w.former && !feedxml.IsLanguage(lang) {
+	if w.isBefore(2) && hasEntries || !w.isBefore(2) && !feedxml.IsLanguage(lang) {
 		lang = ""
 	}
 	w.b.WriteString("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n")
@@ -324,8 +327,11 @@ func (w *Writer) atomHead(d *feedhistory.Document, updated time.Time, hasEntries
 		}
 		w.b.Link("link", feedxml.Link(l))
 	}
+	if !w.isBefore(3) { // here are the elements of a published head, too, when it is written again
+		w.flags(d)
+	}
 	var head description
-	if w.former {
+	if w.isBefore(2) {
 		if d.Icon != "" && (d.Format != feedhistory.Atom || door.Root.Head(d).Scope == nil) { // otherwise headAs writes it as published
 			w.b.Element("icon", iri.Writable(d.Icon))
 		}
@@ -333,7 +339,9 @@ func (w *Writer) atomHead(d *feedhistory.Document, updated time.Time, hasEntries
 		head = w.describe(d)
 		w.atomDescription(d, head)
 	}
-	w.flags(d)
+	if w.isBefore(3) {
+		w.flags(d)
+	}
 	w.headAs(d, feedhistory.Atom, head)
 }
 
@@ -345,22 +353,13 @@ func nominalAuthor(d *feedhistory.Document) feedhistory.Person {
 
 // atomEntry writes an entry of another format.
 func (w *Writer) atomEntry(e *feedhistory.Entry, element feedxml.Element) {
-	var item feedxml.Item
-	var native []feedxml.Meaning // of elements of RSS for which Atom has its own
-	if w.former {
-		item.ReadLists(element)
-	} else {
-		item.ReadParts(element)
-		if element.Format == feedxml.FormatRSS {
-			native = []feedxml.Meaning{feedxml.MeansComments, feedxml.MeansSource}
-		}
-	}
-	attrs, others := item.Foreign()
+	item, native := w.parts(element)
+	attrs, others := item.Foreign(native...)
 	lang := item.Language
 	if lang == "" && e.Head != nil {
 		lang = e.Head.Language
 	}
-	if !w.former && lang != w.doc.Language && feedxml.IsLanguage(lang) && !strings.Contains(attrs, " xml:lang=") {
+	if !w.isBefore(2) && lang != w.doc.Language && feedxml.IsLanguage(lang) && !strings.Contains(attrs, " xml:lang=") {
 		var b strings.Builder
 		xmlscan.WriteAttr(&b, "xml:lang", lang)
 		attrs += b.String()
@@ -384,8 +383,9 @@ func (w *Writer) atomEntry(e *feedhistory.Entry, element feedxml.Element) {
 	w.text("summary", e.Summary())
 	w.text("content", e.Content())
 	if native != nil {
-		w.atomParts(e, &item)
+		w.atomParts(e, item, native)
 	}
+	w.mediaParts(e, element)
 	w.b.WriteString(others + item.Own(native...) + "</entry>\n")
 }
 
@@ -428,7 +428,13 @@ func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format, writ
 			continue
 		}
 		r.Native = "" // the element is not the format's because of its own namespace
-		if row := r.Row(); written.has(row, r.IsOwn()) || written != nil && d.Format != w.format && row.Feed == feedxml.MeansLogo && isPlainImage(raw, row, d) {
+		row := r.Row()
+		has := written.has(row, r.IsOwn())
+		if !w.isBefore(3) {
+			isOther := d.Format == feedhistory.Atom && row.Space == feedxml.DC && row.Feed == feedxml.MeansAuthor
+			has = has && !isOther || written.saysSame(raw, row, d)
+		}
+		if has || written != nil && d.Format != w.format && row.Feed == feedxml.MeansLogo && isPlainImage(raw, row, d) {
 			r.Release()
 			continue
 		}
@@ -442,6 +448,8 @@ func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format, writ
 		_, element := scope.Standalone(raw, true)
 		if isStranger {
 			element = xmlscan.Standalone(element, nil, ` xmlns=""`)
+		} else if d.Format == format && !w.isBefore(3) {
+			element = undeclared(element, raw, format)
 		}
 		if d.Format != format {
 			element = carried(r, element, format)
@@ -456,6 +464,21 @@ func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format, writ
 	} else if elements.Len() > 0 {
 		w.b.WriteString(feedxml.RepairHead(elements.String(), format == feedhistory.RSS))
 	}
+}
+
+// undeclared returns an element of a head section without the declaration that it has been given
+// and that the document's root has, so a head that is read and written again stays the same.
+func undeclared(element, raw string, format feedhistory.Format) string {
+	declaration := ` xmlns="` + feedxml.Atom + `"`
+	if format == feedhistory.RSS {
+		declaration = ` xmlns:atom="` + feedxml.Atom + `"`
+	}
+	end := strings.IndexByte(element, '>')
+	at := strings.Index(element, declaration)
+	if at < 0 || at > end || strings.Contains(raw[:strings.IndexByte(raw, '>')+1], declaration) {
+		return element
+	}
+	return element[:at] + element[at+len(declaration):]
 }
 
 // relativeText matches text that may be a relative reference.
@@ -497,6 +520,17 @@ func hasRSS(d *feedhistory.Document, name string) bool {
 	})
 }
 
+// hasImage reports whether the head section of RSS has an image saying more than the document's Logo.
+func hasImage(d *feedhistory.Document) bool {
+	head := door.Root.Head(d)
+	return d.Format == feedhistory.RSS && slices.ContainsFunc(head.Others, func(raw string) bool {
+		r := feedxml.Again(raw, head.Scope, head.Format)
+		row := r.Row()
+		r.Release()
+		return row.Feed == feedxml.MeansLogo && row.Form == feedxml.ImageForm && !isPlainImage(raw, row, d)
+	})
+}
+
 // formerAuthors returns the authors of a document as earlier versions read them: of RSS, only the
 // person constructs of Atom.
 func formerAuthors(d *feedhistory.Document) (authors []feedhistory.Person) {
@@ -520,14 +554,14 @@ func (w *Writer) rssHead(d *feedhistory.Document, updated time.Time) {
 	w.b.Open("rss", "version", "2.0", "xmlns:atom", feedxml.Atom)
 	w.b.WriteString("><channel>\n")
 	w.b.Title(d.Title)
-	home, _ := d.Links.Rel("alternate")
+	home := w.page(d.Links)
 	w.b.Element("link", cmp.Or(iri.URI(cmp.Or(home.Href, d.URL)), iri.Writable(cmp.Or(home.Href, d.URL))))
 	w.b.Element("description", cmp.Or(d.Subtitle, d.Title))
 	if updated.After(epoch) {
 		second := updated.Add(time.Second - 1).Truncate(time.Second) // so no entry is newer (5005#21)
 		w.b.Element("lastBuildDate", second.UTC().Format(http.TimeFormat))
 	}
-	if version := door.Root.Head(d).Version; w.former && d.Icon != "" && (d.Format == feedhistory.JSONFeed || version == "1.0" || version == "0.9") && !hasRSS(d, "image") { // otherwise headAs writes it as published
+	if version := door.Root.Head(d).Version; w.isBefore(2) && d.Icon != "" && (d.Format == feedhistory.JSONFeed || version == "1.0" || version == "0.9") && !hasRSS(d, "image") { // otherwise headAs writes it as published
 		w.b.WriteString("<image>\n")
 		w.b.Element("url", iri.Writable(d.Icon))
 		w.b.Element("title", d.Title)
@@ -539,35 +573,35 @@ func (w *Writer) rssHead(d *feedhistory.Document, updated time.Time) {
 			w.b.Link("atom:link", feedxml.Link(l))
 		}
 	}
-	if w.former && d.Format == feedhistory.Atom && !slices.Equal(d.Authors, []feedhistory.Person{nominalAuthor(d)}) {
+	if w.isBefore(2) && d.Format == feedhistory.Atom && !slices.Equal(d.Authors, []feedhistory.Person{nominalAuthor(d)}) {
 		for _, p := range d.Authors {
 			w.b.Person(feedxml.AtomAuthor, personXML(p))
 		}
 	}
+	if !w.isBefore(3) {
+		w.flags(d)
+	}
 	if d.Format == feedhistory.Atom && d.ID != "" {
 		w.b.Element("atom:id", d.ID)
 	}
-	if w.former && d.Format == feedhistory.Atom && feedxml.IsLanguage(d.Language) && !hasRSS(d, "language") {
+	if w.isBefore(2) && d.Format == feedhistory.Atom && feedxml.IsLanguage(d.Language) && !hasRSS(d, "language") {
 		w.b.Element("language", d.Language)
 	}
 	var head description
-	if !w.former {
+	if !w.isBefore(2) {
 		head = w.describe(d)
 		w.rssDescription(d, head, home.Href)
 	}
-	w.flags(d)
+	if w.isBefore(3) {
+		w.flags(d)
+	}
 	w.headAs(d, feedhistory.RSS, head)
 }
 
 // rssItem writes an entry of another format.
 func (w *Writer) rssItem(e *feedhistory.Entry, element feedxml.Element) {
-	var item feedxml.Item
-	if w.former {
-		item.ReadLists(element)
-	} else {
-		item.ReadParts(element)
-	}
-	attrs, others := item.Foreign()
+	item, native := w.parts(element)
+	attrs, others := item.Foreign(native...)
 	w.b.WriteString("<item" + attrs + ">\n")
 	w.b.Title(e.Title().Plain())
 	w.b.Element(`guid isPermaLink="false"`, e.ID)
@@ -578,15 +612,21 @@ func (w *Writer) rssItem(e *feedhistory.Entry, element feedxml.Element) {
 		w.b.Element("atom:updated", e.Updated.Format(time.RFC3339Nano))
 	}
 	comments := ""
-	if !w.former && slices.ContainsFunc(e.Links, func(l feedhistory.Link) bool { return l.Rel == "replies" }) {
+	if !w.isBefore(2) && slices.ContainsFunc(e.Links, func(l feedhistory.Link) bool { return l.Rel == "replies" }) {
 		comments = e.Comments()
 	}
 	w.rssLinks(e.Links, comments)
-	if lang := item.Language; !w.former && lang != w.doc.Language && feedxml.IsLanguage(lang) && !strings.Contains(others, ":language") {
+	if lang := item.Language; !w.isBefore(2) && lang != w.doc.Language && feedxml.IsLanguage(lang) && !strings.Contains(others, ":language") {
 		w.b.Element(`dc:language xmlns:dc="`+feedxml.DC+`"`, lang)
 	}
-	for i, person := range item.Authors {
-		w.rssPerson("author", person, i == 0 && !w.former)
+	authors := item.Authors
+	if len(authors) == 0 && !w.isBefore(3) { // those of its source, which RSS's has not
+		for _, p := range e.Authors() {
+			authors = append(authors, personXML(p))
+		}
+	}
+	for i, person := range authors {
+		w.rssPerson("author", person, i == 0 && !w.isBefore(2))
 	}
 	for _, category := range item.Categories {
 		w.rssCategory(category)
@@ -604,17 +644,42 @@ func (w *Writer) rssItem(e *feedhistory.Entry, element feedxml.Element) {
 	default:
 		w.b.Element(`content:encoded xmlns:content="`+feedxml.Content+`"`, content.HTML())
 	}
-	var native []feedxml.Meaning
-	if !w.former {
-		native = w.rssParts(e, &item, comments)
+	if comments != "" && item.Comments == "" {
+		w.b.Element("comments", iri.Writable(comments))
 	}
-	w.b.WriteString(feedxml.OutOfRSS2(others) + item.Own(native...) + "</item>\n")
+	source, isWhole := "", false
+	if !w.isBefore(2) {
+		source, isWhole = w.rssSource(e, item)
+	}
+	if isWhole {
+		native = append(native, feedxml.MeansSource)
+	}
+	if w.isBefore(3) {
+		w.b.WriteString(source + feedxml.OutOfRSS2(others) + item.Own(native...) + "</item>\n")
+		return
+	}
+	w.rssParts(item, native)
+	w.mediaParts(e, element)
+	w.b.WriteString(feedxml.OutOfRSS2(others) + item.Own(native...) + source + "</item>\n") // of two sources, readers take the last
+}
+
+// page returns the first link to a page for people; in the first form, the first alternate.
+func (w *Writer) page(links feedhistory.Links) feedhistory.Link {
+	if w.isBefore(2) {
+		for _, l := range links {
+			if l.Rel == "alternate" {
+				return l
+			}
+		}
+	}
+	home, _ := links.Rel("alternate")
+	return home
 }
 
 // rssLinks writes links. RSS has elements of its own for the first alternate and for
 // enclosures.
 func (w *Writer) rssLinks(links feedhistory.Links, comments string) {
-	home, _ := links.Rel("alternate")
+	home := w.page(links)
 	for _, l := range links {
 		switch {
 		case l == home:

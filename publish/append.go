@@ -309,9 +309,7 @@ func (p *Publisher) repaired(e *feedhistory.Entry) *feedhistory.Entry {
 func (p *Publisher) written(e *feedhistory.Entry, format feedhistory.Format, verbatim bool) []byte {
 	var b bytes.Buffer
 	w := compose.NewWriter(&b, format, &feedhistory.Document{ID: "urn:x", Entries: []*feedhistory.Entry{e}})
-	if p.former {
-		door.Former(w)
-	}
+	door.Former(w, p.form)
 	if w.Verbatim = verbatim; w.Close() != nil {
 		return nil
 	}

@@ -66,7 +66,7 @@ func (p *Publisher) exclusively(ctx context.Context, f func(*session, *state) er
 	if err != nil {
 		return err
 	}
-	p.cache, p.former = s, s.form < currentForm
+	p.cache, p.form = s, max(s.form, firstForm)
 	return f(at, s)
 }
 
@@ -458,9 +458,8 @@ func (p *Publisher) renderArchive(stem, prev string, head *feedhistory.Document,
 func (p *Publisher) render(d *feedhistory.Document) (text string, back *feedhistory.Document, err error) {
 	var b strings.Builder
 	w := compose.NewWriter(&b, p.format(), d)
-	if w.Verbatim = true; p.former {
-		door.Former(w)
-	}
+	w.Verbatim = true
+	door.Former(w, p.form)
 	if err := w.Close(); err != nil {
 		return "", nil, err
 	}

@@ -127,9 +127,9 @@ type Publisher struct {
 	// Coverage has a lesser verdict than Whole.
 	Complete func(*feedhistory.Document) bool
 
-	former bool // the feed is written in the form of earlier versions
-	mu     sync.Mutex
-	cache  *state // the result of the last call; valid if the output still has it
+	form  int // of the feed; see currentForm
+	mu    sync.Mutex
+	cache *state // the result of the last call; valid if the output still has it
 }
 
 // URL returns the URL of the subscription document, to which readers subscribe.

@@ -204,10 +204,10 @@ func (m ledger) done() ledger {
 	return m
 }
 
-// currentForm is the form of new feeds: each part of the model by the format's own element. A feed
-// stays in the form in which it began, because readers compare its entries, and because an archive
-// now lost can be restored in no other.
-const currentForm = 2
+// The forms of the first feeds and of new ones; see door.Former. A feed stays in the form in which it
+// began, because readers compare its entries, and because an archive now lost can be restored in no
+// other.
+const firstForm, currentForm = 1, 3
 
 const ledgerTarget = "<?feedhistory "
 

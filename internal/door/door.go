@@ -48,12 +48,18 @@ type Functions struct {
 	Observe func(document any, see func(links, entries int, event feedxml.Event, r *feedxml.Elements)) error
 }
 
-// Former makes a *compose.Writer write as the versions before form 2 of package publish did.
-// Package compose sets it.
-var Former func(writer any)
+// Former makes a *compose.Writer write in an earlier form of package publish. Package compose sets
+// it.
+//
+//   - Form 1 has only those parts of the model natively that earlier versions knew; the others are
+//     carried as elements of their format.
+//   - Form 2 has each part by the format's own element, but an entry's contributors and rights, and
+//     those of Dublin Core as well.
+//   - Form 3 is the present one.
+var Former func(writer any, form int)
 
 // OpenWriter sets Former, and returns it.
-func OpenWriter(former func(writer any)) func(writer any) {
+func OpenWriter(former func(writer any, form int)) func(writer any, form int) {
 	Former = former
 	return Former
 }

@@ -26,17 +26,29 @@ type Item struct {
 	Extensions              []string // elements of other vocabularies, each with its declarations
 
 	kept    []string       // the elements that travel as published
-	foreign []string       // those of them that no format has
-	own     []ownElement   // the others, which only the entry's format has
+	foreign []keptElement  // those of them that no format has
+	own     []keptElement  // the others, which only the entry's format has
 	scope   *xmlscan.Scope // of all
 	rss     bool
 	length  int // of the entry
 }
 
-// An ownElement is an element of an entry's format.
-type ownElement struct {
+// A keptElement is an element that travels as published, unless a writer has one of its own with the
+// meaning.
+type keptElement struct {
 	raw   string
 	means Meaning
+	rank  int
+}
+
+// without returns elements without those that have one of the meanings.
+func without(elements []keptElement, meanings []Meaning) (raw []string) {
+	for _, element := range elements {
+		if !slices.Contains(meanings, element.means) {
+			raw = append(raw, element.raw)
+		}
+	}
+	return raw
 }
 
 // Draftable returns a text with the same meaning that Item.Atom accepts: ill-formed XHTML
@@ -91,7 +103,7 @@ func (i *Item) readJSON(e Element, all bool) {
 	if others := jsonfeed.Others(e.Raw, func(name string) bool {
 		return IsExpressed(name, true) || name == "content_text" && !item.Places.IsHTML
 	}); others != "" {
-		i.own = []ownElement{{JSONElement(others), MeansKept}}
+		i.own = []keptElement{{raw: JSONElement(others), means: MeansKept}}
 		i.kept, i.scope, i.length = []string{i.own[0].raw}, new(xmlscan.Scope), len(e.Raw)
 	}
 }
@@ -131,13 +143,21 @@ func (i *Item) readXML(e Element, all bool) {
 		case bare:
 			element = Into(Atom, element)
 		}
+		kept := keptElement{element, row.Entry, row.Rank(e.Format)}
 		if i.kept = append(i.kept, element); own {
-			i.own = append(i.own, ownElement{element, row.Entry})
+			i.own = append(i.own, kept)
 		} else {
-			i.foreign = append(i.foreign, element)
+			i.foreign = append(i.foreign, kept)
 		}
 	}
 	lists.end()
+	for _, elements := range [][]keptElement{i.own, i.foreign} {
+		for k := range elements {
+			if elements[k].means == MeansRights && elements[k].rank < lists.rights { // others count
+				elements[k].means = MeansKept
+			}
+		}
+	}
 }
 
 // ReadExtensions sets the Extensions after ReadLists.
@@ -160,14 +180,8 @@ func (i *Item) alone(elements []string) (all []string) {
 
 // Own returns the elements that only the entry's format has, to be carried by another one, each
 // on a line, after ReadLists. It leaves out those with the meanings, which the other format has.
-func (i *Item) Own(without ...Meaning) string {
-	var own []string
-	for _, element := range i.own {
-		if !slices.Contains(without, element.means) {
-			own = append(own, element.raw)
-		}
-	}
-	return strings.Join(append(i.alone(own), ""), "\n")
+func (i *Item) Own(meanings ...Meaning) string {
+	return strings.Join(append(i.alone(without(i.own, meanings)), ""), "\n")
 }
 
 // Into returns an element without a namespace in one, such as RSS2, for other formats. One that
@@ -228,17 +242,18 @@ func OutOfRSS2(elements string) string {
 var travelled = regexp.MustCompile(`(?m)^(<[^\s/>]+(?: xml:(?:base|lang)="[^"]*")*) xmlns="` + RSS2 + `"`)
 
 // Foreign returns the elements that no format has, such as those of iTunes, Podcasting 2.0 and
-// Media RSS, to be written in another format, after ReadLists. The element around them needs the
-// attributes.
-func (i *Item) Foreign() (attrs, elements string) {
-	if len(i.foreign) == 0 {
+// Media RSS, to be written in another format, after ReadLists. It leaves out those with the meanings.
+// The element around them needs the attributes.
+func (i *Item) Foreign(meanings ...Meaning) (attrs, elements string) {
+	foreign := without(i.foreign, meanings)
+	if len(foreign) == 0 {
 		return "", ""
 	}
-	all := strings.Join(i.foreign, "\n")
+	all := strings.Join(foreign, "\n")
 	shared, others := i.scope.Shareable(all)
 	var b strings.Builder
 	left := xmlscan.MaxInherited*len(all) + xmlscan.MaxInheritedExtra
-	for _, element := range i.foreign {
+	for _, element := range foreign {
 		attrs := xmlscan.Declarations(element, others, i.rss)
 		if left -= len(attrs); left < 0 {
 			return "", "" // too many declarations for the elements' length
