@@ -375,6 +375,9 @@ func (e *Entry) format() Format {
 
 // text reads one of the three texts from the entry as published.
 func (e *Entry) text(which feedxml.TextOf) Text {
+	if e.raw == "" { // a program made it
+		return Text{}
+	}
 	if e.format() == JSONFeed {
 		return e.jsonText(which)
 	}

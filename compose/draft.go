@@ -21,6 +21,12 @@ type Draft struct {
 	Authors            []feedhistory.Person
 	Categories         []feedhistory.Category
 
+	// Source is the head of the feed the entry was copied from (RFC 4287 §4.2.11), such as the Head
+	// of an entry that was read; nil means there is none. It is written without its extensions, and
+	// its links to other documents of the history. For an entry whose atom:source says more, DraftOf
+	// returns nil, and the element is one of the Extensions.
+	Source *feedhistory.Document
+
 	// Extensions are XML elements of other vocabularies, such as iTunes, each with
 	// the declarations of its namespaces.
 	Extensions []string
@@ -40,8 +46,11 @@ func (d Draft) Entry() (*feedhistory.Entry, error) {
 
 // Undated is like Entry, but the update time may be missing, as in RSS. The entry is then
 // not valid in an Atom document (RFC 4287 §4.2.15).
-func (d Draft) Undated() (*feedhistory.Entry, error) {
-	item := feedxml.Item{
+func (d Draft) Undated() (*feedhistory.Entry, error) { return d.entry("") }
+
+// entry returns the entry in a language; "" if it is unknown.
+func (d Draft) entry(language string) (*feedhistory.Entry, error) {
+	item := feedxml.Item{Lang: language,
 		ID: d.ID, Updated: d.Updated, Published: d.Published, Extensions: d.Extensions,
 		Title: feedxml.Construct(d.Title), Summary: feedxml.Construct(d.Summary), Content: feedxml.Construct(d.Content),
 	}
@@ -54,11 +63,45 @@ func (d Draft) Undated() (*feedhistory.Entry, error) {
 	for _, l := range d.Links {
 		item.Links = append(item.Links, feedxml.Link(l))
 	}
+	if d.Source != nil {
+		item.Extensions = append([]string{sourceXML(d.Source)}, d.Extensions...)
+	}
 	text, err := item.Atom()
 	if err != nil {
 		return nil, err
 	}
 	return feedhistory.ReadEntry(feedhistory.Atom, text, "")
+}
+
+// sourceXML returns atom:source for an entry of a feed.
+func sourceXML(feed *feedhistory.Document) string {
+	head := feed.Head()
+	w := NewWriter(nil, feedhistory.Atom, nil)
+	if self, _ := head.Links.Rel("self"); self.Href == "" && head.URL != "" {
+		head.Links = append(feedhistory.Links{{Rel: "self", Href: head.URL}}, head.Links...)
+	}
+	w.b.WriteString(`<source xmlns="` + feedxml.Atom + `">`)
+	if id := identity(head); id != "" {
+		w.b.Element("id", id)
+	}
+	w.b.Element("title", head.Title)
+	if head.Subtitle != "" {
+		w.b.Element("subtitle", head.Subtitle)
+	}
+	if t := dated(head); !t.IsZero() {
+		w.b.Element("updated", t.Format(time.RFC3339Nano))
+	}
+	for _, p := range head.Authors {
+		w.b.Person("author", personXML(p))
+	}
+	for _, l := range head.Links {
+		w.b.Link("link", feedxml.Link(l))
+	}
+	w.atomDescription(head, description{
+		feedxml.MeansContributor: true, feedxml.MeansCategory: true, feedxml.MeansRights: true,
+		feedxml.MeansGenerator: true, feedxml.MeansIcon: true, feedxml.MeansLogo: true,
+	})
+	return w.b.String() + "</source>"
 }
 
 // DraftOf returns an entry's fields; those of a nil entry are zero. The draft's Entry has
@@ -83,6 +126,9 @@ func DraftOf(e *feedhistory.Entry) (d Draft) {
 		d.Authors = append(d.Authors, p)
 	}
 	d.Categories, d.Extensions = e.Categories(), e.Extensions()
+	if source := e.Source(); source != nil && len(d.Extensions) > 0 && d.Extensions[0] == sourceXML(source) {
+		d.Source, d.Extensions = source, d.Extensions[1:]
+	}
 	return d
 }
 

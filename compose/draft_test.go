@@ -1,6 +1,7 @@
 package compose_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -160,4 +161,46 @@ func TestAuthorsOfJSONFeed(t *testing.T) {
 	empty, err := Parse(strings.NewReader(`{"version":"https://jsonfeed.org/version/1.1","title":"J","items":[{"id":"1"}]}`), "")
 	require.NoError(t, err)
 	require.Empty(t, compose.DraftOf(empty.Entries[0]).Authors)
+}
+
+// An entry copied from another feed names it, in both formats, and its draft has it again.
+func TestDraftSource(t *testing.T) {
+	feed, err := parse(draftable["atom"], "https://example.org/feed.atom")
+	require.NoError(t, err)
+	feed.Entries[0].Head.Title = "Feed"
+	d := compose.DraftOf(feed.Entries[0])
+	require.Nil(t, d.Source)
+	d.Source = feed.Entries[0].Head
+	e, err := d.Entry()
+	require.NoError(t, err)
+	require.Contains(t, string(e.XML()), "<title>Feed</title>\n<author><name>Feed</name>")
+	again := compose.DraftOf(e)
+	require.NotNil(t, again.Source)
+	require.Equal(t, d.Extensions, again.Extensions)
+	require.Equal(t, []Person{{Name: "Feed"}}, again.Source.Authors)
+	same, err := again.Entry()
+	require.NoError(t, err)
+	require.Equal(t, string(e.XML()), string(same.XML()))
+	j := compose.NewEntryJSON(e)
+	same, err = j.Entry()
+	require.NoError(t, err)
+	require.NotNil(t, same.Source())
+	var rss strings.Builder
+	require.NoError(t, compose.WriteRSS(&rss, &Document{Title: "Planet", Entries: []*Entry{e}}))
+	require.Contains(t, rss.String(), `<source url="https://example.org/feed.atom">Feed</source>`)
+}
+
+// json.Marshal gives an entry the form of EntryJSON.
+func TestEntryJSONIsTheFormOfEntries(t *testing.T) {
+	for name, feed := range draftable {
+		doc, err := parse(feed, "https://example.org/feed")
+		require.NoError(t, err)
+		for _, e := range doc.Entries {
+			want, err := json.Marshal(compose.NewEntryJSON(e))
+			require.NoError(t, err)
+			got, err := json.Marshal(e)
+			require.NoError(t, err)
+			require.Equal(t, string(want), string(got), name)
+		}
+	}
 }

@@ -2,20 +2,15 @@ package compose
 
 import (
 	"cmp"
-	"encoding/xml"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
-// An EntryJSON is an entry for json.Marshal, and the part of the command's
+// An EntryJSON is an entry in JSON, in the form json.Marshal gives it, and the part of the command's
 // lines for an entry. Only the id is required:
 //
 //	{"id": "https://example.org/1", "title": "One", "published": "2003-12-13T18:30:02Z",
@@ -28,6 +23,7 @@ import (
 type EntryJSON struct {
 	ID         string                 `json:"id"`
 	WeakID     bool                   `json:"weak_id,omitempty"`   // the feed gives the entry no id: see Entry
+	Language   string                 `json:"language,omitempty"`  // by RFC 5646, the feed's too; a Draft has it in its texts
 	Updated    string                 `json:"updated,omitempty"`   // RFC 3339, or a date, which means midnight UTC
 	Published  string                 `json:"published,omitempty"` // likewise
 	Title      feedhistory.Text       `json:"title,omitzero"`
@@ -47,12 +43,12 @@ func NewEntryJSON(e *feedhistory.Entry) EntryJSON {
 	}
 	d := DraftOf(e)
 	j := EntryJSON{
-		ID: d.ID, WeakID: e.WeakID, Updated: timeJSON(d.Updated), Published: timeJSON(d.Published),
+		ID: d.ID, WeakID: e.WeakID, Language: e.Language(), Updated: feedtime.JSON(d.Updated), Published: feedtime.JSON(d.Published),
 		Title: d.Title, Summary: d.Summary, Content: d.Content,
 		Links: d.Links, Authors: d.Authors, Categories: d.Categories,
 	}
-	for _, x := range d.Extensions {
-		j.Extensions = append(j.Extensions, extensionOf(x))
+	for _, x := range e.Extensions() {
+		j.Extensions = append(j.Extensions, Extension(feedxml.ExtensionOf(x)))
 	}
 	return j
 }
@@ -64,10 +60,10 @@ func (j *EntryJSON) Draft() (d Draft, err error) {
 		ID: j.ID, Title: j.Title, Summary: j.Summary, Content: j.Content,
 		Authors: j.Authors, Categories: j.Categories,
 	}
-	if d.Published, err = readTimeJSON("published", j.Published); err != nil {
+	if d.Published, err = feedtime.ReadJSON("published", j.Published); err != nil {
 		return d, err
 	}
-	if d.Updated, err = readTimeJSON("updated", j.Updated); err != nil {
+	if d.Updated, err = feedtime.ReadJSON("updated", j.Updated); err != nil {
 		return d, err
 	}
 	for _, l := range j.Links {
@@ -75,7 +71,7 @@ func (j *EntryJSON) Draft() (d Draft, err error) {
 		d.Links = append(d.Links, l)
 	}
 	for _, x := range j.Extensions {
-		element, err := x.element()
+		element, err := feedxml.Extension(x).Element()
 		if err != nil {
 			return d, err
 		}
@@ -90,33 +86,12 @@ func (j *EntryJSON) Entry() (*feedhistory.Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("entry %q: %w", xmlscan.Clip(j.ID, 40), err)
 	}
-	e, err := d.Undated()
+	e, err := d.entry(j.Language)
 	if err != nil {
 		return nil, err
 	}
 	e.WeakID = j.WeakID
 	return e, nil
-}
-
-// timeJSON returns a time as text; "" for one RFC 3339 cannot express.
-func timeJSON(t time.Time) string {
-	if t = t.UTC(); t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
-		return ""
-	}
-	return t.Format(time.RFC3339Nano)
-}
-
-// readTimeJSON reads a time: RFC 3339, or a date, which means midnight UTC.
-func readTimeJSON(member, value string) (t time.Time, err error) {
-	if value == "" {
-		return t, nil
-	}
-	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
-		if t, err = time.Parse(layout, value); err == nil {
-			return t, nil
-		}
-	}
-	return t, fmt.Errorf("%s is not a time such as 2003-12-13T18:30:02Z: %q", member, value)
 }
 
 // An Extension is an element of another vocabulary, such as iTunes or
@@ -128,68 +103,4 @@ type Extension struct {
 	Value string            `json:"value,omitempty"`
 	Attrs map[string]string `json:"attrs,omitempty"`
 	XML   string            `json:"xml,omitempty"` // the element itself, which takes precedence
-}
-
-// extensionOf describes an element.
-func extensionOf(element string) Extension {
-	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
-	if !s.Child(0) {
-		return Extension{XML: element}
-	}
-	x := Extension{Name: s.Local(), Space: s.Space()}
-	if prefix := cmp.Or(feedxml.UsualPrefix(x.Space), s.Prefix()); prefix != "" {
-		x.Name = prefix + ":" + s.Local()
-	}
-	whole := x.Space == ""
-	for _, a := range s.Attrs() {
-		if whole = whole || a.Space != ""; a.Space == "" {
-			if x.Attrs == nil {
-				x.Attrs = map[string]string{}
-			}
-			x.Attrs[a.Local] = a.Value()
-		}
-	}
-	x.Value = s.ElementText()
-	if whole || s.Nested() {
-		x.Value, x.Attrs, x.XML = "", nil, element
-	}
-	return x
-}
-
-// element returns the element with its namespace declarations.
-func (x Extension) element() (string, error) {
-	if x.XML != "" {
-		return x.XML, nil
-	}
-	if x.Name == "" || strings.ContainsAny(x.Name, " \t\r\n<>&/\"'=") || x.Space == "" {
-		return "", fmt.Errorf("the extension %q needs a name and a namespace", x.Name)
-	}
-	var b strings.Builder
-	attr := func(name, value string) { b.WriteString(" " + name + `="` + escapedXML(value) + `"`) }
-	b.WriteString("<" + x.Name)
-	declaration := "xmlns"
-	if prefix, _, ok := strings.Cut(x.Name, ":"); ok && prefix != "" {
-		declaration += ":" + prefix
-	}
-	attr(declaration, x.Space)
-	for _, name := range slices.Sorted(maps.Keys(x.Attrs)) {
-		if name == "" || name == "xmlns" || strings.ContainsAny(name, " \t\r\n<>&/\"'=:") {
-			return "", errors.New("the extension " + x.Name + " has an attribute that needs xml: " + name)
-		}
-		attr(name, x.Attrs[name])
-	}
-	b.WriteByte('>')
-	if escaped := escapedXML(x.Value); xmlscan.IsDense(len(x.Value), len(escaped)) {
-		xmlscan.WriteText(&b, x.Value)
-	} else {
-		b.WriteString(escaped) // the form of earlier versions: in another one, the entry would count as edited
-	}
-	b.WriteString("</" + x.Name + ">")
-	return b.String(), nil
-}
-
-func escapedXML(text string) string {
-	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(text)) // writing to a Builder does not fail
-	return b.String()
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
@@ -60,7 +61,7 @@ func (p *Publisher) items(entries []*feedhistory.Entry, deleted []feedhistory.To
 	}
 	for _, t := range deleted {
 		if t.Ref == "" || t.When.IsZero() {
-			return nil, &EntryError{ID: t.Ref, Given: t.When, Err: ErrUnpublishable}
+			return nil, &EntryError{ID: t.Ref, Given: t.When, Err: unpublishable("a deletion needs an ID and a time")}
 		}
 		given = append(given, item{id: t.Ref, time: t.When})
 	}
@@ -248,9 +249,16 @@ func (p *Publisher) permanent(e *feedhistory.Entry, verbatim bool) (*feedhistory
 		e = p.identified(e)
 	}
 	given := e
-	if e != nil && !p.isNormal(e) {
+	if given == nil {
+		return nil, unpublishable("it has no ID or no update time, and cannot be written with one")
+	}
+	if !p.isNormal(e) {
 		if sourceOf(e).URL == "" {
-			e = reread(p.written(e, sourceOf(e).Format, true), p.URL())
+			as := feedhistory.Atom // also one that a program made
+			if sourceOf(e).Format == feedhistory.RSS {
+				as = feedhistory.RSS
+			}
+			e = reread(p.written(e, as, true), p.URL())
 		}
 		if e != nil && !p.isNormal(e) {
 			e = reread(p.written(e, format, true), "")
@@ -260,9 +268,28 @@ func (p *Publisher) permanent(e *feedhistory.Entry, verbatim bool) (*feedhistory
 		e = p.repaired(e)
 	}
 	if e == nil || e.WeakID || e.ID != given.ID || !e.Updated.Equal(given.Updated) && !given.Updated.IsZero() {
-		return nil, ErrUnpublishable
+		return nil, p.condition(given, e)
 	}
 	return e, nil
+}
+
+// condition returns the error for an entry which readers would read as another one, or not at all (nil).
+func (p *Publisher) condition(given, read *feedhistory.Entry) error {
+	_, err := door.Root.Element(given)
+	isForbidden := func(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\n\r", r) || r == 0xFFFE || r == 0xFFFF }
+	switch {
+	case strings.TrimSpace(given.ID) != given.ID:
+		return unpublishable("its ID begins or ends with white space, which readers remove")
+	case !utf8.ValidString(given.ID) || strings.ContainsFunc(given.ID, isForbidden):
+		return unpublishable("its ID has a character that XML does not allow")
+	case err != nil:
+		return unpublishable(err.Error())
+	case read == nil:
+		return unpublishable("it is not well-formed")
+	case read.ID != given.ID || read.WeakID:
+		return unpublishable("its ID would be read as " + xmlscan.Clip(read.ID, 40))
+	}
+	return unpublishable("its update time would be read as " + read.Updated.Format(time.RFC3339Nano) + ", instead of " + given.Updated.Format(time.RFC3339Nano))
 }
 
 // earlier returns an entry in the form in which earlier versions published it:

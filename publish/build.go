@@ -28,9 +28,6 @@ func (p *Publisher) publish(ctx context.Context, entries []*feedhistory.Entry, d
 		if err != nil {
 			return err
 		}
-		if s.doc == nil && len(accepted) == 0 && !p.Chronological {
-			return nil // a feed begins with its first entry
-		}
 		return p.build(s, accepted, time.Now())
 	})
 }
@@ -467,16 +464,16 @@ func (p *Publisher) render(d *feedhistory.Document) (text string, back *feedhist
 		return "", nil, err
 	}
 	if len(back.Entries) != len(d.Entries) || len(back.Deleted) != len(d.Deleted) {
-		return "", nil, ErrUnpublishable
+		return "", nil, unpublishable(fmt.Sprintf("%d entries and %d deletions would be read as %d and %d", len(d.Entries), len(d.Deleted), len(back.Entries), len(back.Deleted)))
 	}
 	for i, e := range d.Entries {
 		if b := back.Entries[i]; b.ID != e.ID || b.WeakID || !b.Updated.Equal(e.Updated) {
-			return "", nil, &EntryError{ID: e.ID, Given: e.Updated, Err: ErrUnpublishable}
+			return "", nil, refused(e, p.condition(e, b))
 		}
 	}
 	for i, t := range d.Deleted {
 		if b := back.Deleted[i]; b.Ref != t.Ref || !b.When.Equal(t.When) {
-			return "", nil, &EntryError{ID: t.Ref, Given: t.When, Err: ErrUnpublishable}
+			return "", nil, &EntryError{ID: t.Ref, Given: t.When, Err: unpublishable("the deletion would be read as one of " + b.Ref + " at " + b.When.Format(time.RFC3339Nano))}
 		}
 	}
 	return b.String(), back, nil

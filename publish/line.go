@@ -144,7 +144,9 @@ func (r *Line) isEntry() bool { return r.Type == "" || r.Type == "entry" }
 // has, which is enough to publish the entry. Set Raw to NewRawEntry(e) as well to get the
 // entry back without any loss, by Line.Original.
 func NewLine(e *feedhistory.Entry) *Line {
-	return &Line{EntryJSON: compose.NewEntryJSON(e)}
+	entry := compose.NewEntryJSON(e)
+	entry.Language = "" // a Draft has it in its texts
+	return &Line{EntryJSON: entry}
 }
 
 // Redact removes the address of a private feed from one of its entries. Relative

@@ -149,7 +149,7 @@ func (p *Publisher) URL() string { return p.url(p.name()) }
 // call.
 //
 // An entry without an update time, as in RSS, counts as new or changed unless
-// the subscription document has the same entry.
+// the subscription document has the same entry. Without entries, Append begins an empty feed.
 func (p *Publisher) Append(ctx context.Context, entries ...*feedhistory.Entry) error {
 	return p.publish(ctx, entries, nil)
 }
@@ -239,9 +239,12 @@ var (
 	// ErrNoID means an entry is nil, or a literal without an ID.
 	ErrNoID = errors.New("the entry is nil or has no ID")
 	// ErrUnpublishable means readers would not read the entry as given, for instance
-	// because its id contains characters forbidden in XML.
+	// because its id contains characters forbidden in XML. The error's text says why.
 	ErrUnpublishable = errors.New("readers would not read the entry as given")
 )
+
+// unpublishable returns an ErrUnpublishable with its condition.
+func unpublishable(condition string) error { return fmt.Errorf("%w: %s", ErrUnpublishable, condition) }
 
 // ErrForeign means the file with the name of the subscription document was not written
 // by a Publisher. Move it away; its entries can then be published by Publish.

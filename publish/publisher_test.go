@@ -1217,3 +1217,49 @@ func TestPublishedIsClean(t *testing.T) {
 		})
 	}
 }
+
+// An entry that a program makes is published as it is written.
+func TestMadeEntries(t *testing.T) {
+	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+		p := newPublisher(newMemory())
+		p.Format = format
+		made := &feedhistory.Entry{ID: "urn:1", Updated: day, Links: feedhistory.Links{{Rel: "alternate", Href: "http://h/1"}}}
+		require.NoError(t, p.Append(t.Context(), made, &feedhistory.Entry{ID: "urn:2", Updated: day, Head: &feedhistory.Document{Format: feedhistory.JSONFeed}}))
+		entries := fetch(t, p.Output.(*memory), p.URL()).Entries
+		require.Len(t, entries, 2)
+		for _, e := range entries {
+			require.True(t, day.Equal(e.Updated))
+		}
+	}
+}
+
+// The error for an entry that cannot be published says why.
+func TestConditions(t *testing.T) {
+	for id, why := range map[string]string{
+		" urn:1":     "white space",
+		"urn:\x01":   "a character that XML does not allow",
+		"urn:\xff":   "a character that XML does not allow",
+		"urn:\ufffe": "a character that XML does not allow",
+	} {
+		err := newPublisher(newMemory()).Append(t.Context(), &feedhistory.Entry{ID: id, Updated: day})
+		require.ErrorIs(t, err, ErrUnpublishable, "%q", id)
+		require.ErrorContains(t, err, ErrUnpublishable.Error()+": ", "%q", id)
+		require.ErrorContains(t, err, why, "%q", id)
+	}
+	err := newPublisher(newMemory()).Append(t.Context(), &feedhistory.Entry{ID: "urn:1", Updated: day.AddDate(10_000, 0, 0)})
+	require.ErrorIs(t, err, ErrUnpublishable)
+	require.ErrorContains(t, err, "time")
+	require.ErrorContains(t, newPublisher(newMemory()).Delete(t.Context(), "", day), "a deletion needs an ID")
+}
+
+// A publisher without posts has a feed.
+func TestEmptyFeed(t *testing.T) {
+	out := newMemory()
+	p := newPublisher(out)
+	require.NoError(t, p.Append(t.Context()))
+	h := fetch(t, out, p.URL())
+	require.Empty(t, h.Entries)
+	require.Equal(t, feedhistory.Whole, h.Verdict())
+	require.NoError(t, p.Append(t.Context(), entries(t, 1, 1)...))
+	require.Len(t, fetch(t, out, p.URL()).Entries, 1)
+}

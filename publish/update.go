@@ -356,7 +356,7 @@ func (p *Publisher) dated(e *feedhistory.Entry, t time.Time) (*feedhistory.Entry
 	element := before + `<updated xmlns="` + feedxml.Atom + `">` + t.UTC().Format(time.RFC3339Nano) + "</updated>" + after
 	again, err := feedhistory.ReadEntry(p.format(), element, "")
 	if err != nil || !again.Updated.Equal(t) {
-		return nil, ErrUnpublishable
+		return nil, unpublishable("it cannot have the update time " + t.UTC().Format(time.RFC3339Nano))
 	}
 	return p.normalize(again)
 }

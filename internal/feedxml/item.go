@@ -23,6 +23,7 @@ type Item struct {
 	Title, Summary, Content Construct
 	Links                   []Link
 	Parts                            // the authors and categories; the others travel in the Extensions
+	Lang                    string   // Atom's xml:lang
 	Extensions              []string // elements of other vocabularies, each with its declarations
 
 	kept    []string       // the elements that travel as published
@@ -273,7 +274,7 @@ func (i *Item) Atom() (string, error) {
 		return "", fmt.Errorf("draft %q: the id must not be empty, nor begin or end with white space (RFC 4287 §4.2.6)", clip(i.ID))
 	}
 	var w Markup
-	w.Open("entry", "xmlns", Atom)
+	w.Open("entry", "xmlns", Atom, "xml:lang", i.Lang)
 	w.WriteString(">\n")
 	w.Element("id", i.ID)
 	if !i.Updated.IsZero() {
