@@ -115,6 +115,25 @@ func TestSweep(t *testing.T) {
 	eventually(t, db, func(s *fleet.Status) bool { return s.New == 0 && s.Hosts == 1 })
 }
 
+// A worker indexes what has been mirrored, so a search by a reader looks into no other entry.
+func TestIndex(t *testing.T) {
+	t.Parallel()
+	dsn := newDatabase(t)
+	db := open(t, dsn)
+	s := newSite(t)
+	m, url := s.model("/feed", 1)
+	m.Step()
+	subscribe(t, db, url)
+	stop := start(t, newWorker(t, db))
+	eventually(t, db, func(s *fleet.Status) bool { return s.New == 0 && s.Running == 0 })
+	stop()
+	start(t, newWorker(t, db)) // which begins with the index
+	require.Eventually(t, func() bool {
+		return holds(t, db, `SELECT WHERE NOT EXISTS (SELECT FROM feedhistory.unindexed) AND EXISTS (SELECT FROM feedhistory.search)`)
+	},
+		patience, 20*time.Millisecond)
+}
+
 // A new database has none of River's unused indexes. Tables of River's that
 // existed before keep theirs.
 func TestRiverIndexes(t *testing.T) {

@@ -192,6 +192,7 @@ func (w *Worker) setUp() error {
 		workers := river.NewWorkers()
 		river.AddWorker(workers, &visitWorker{w: w})
 		river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[sweepJob]) error { return w.Database.sweep(ctx, w.lease()) }))
+		river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[indexJob]) error { return w.Database.states.Index(ctx) }))
 		logger := slog.New(slog.DiscardHandler)
 		if w.Logger != nil {
 			logger = slog.New(quietHandler{w.Logger.Handler()})
@@ -199,7 +200,7 @@ func (w *Worker) setUp() error {
 		w.river, w.err = river.NewClient(riverpgxv5.New(w.Database.pool), &river.Config{
 			Queues:                      map[string]river.QueueConfig{queue: {MaxWorkers: jobsAtOnce}},
 			Workers:                     workers,
-			PeriodicJobs:                []*river.PeriodicJob{sweeping},
+			PeriodicJobs:                []*river.PeriodicJob{periodic(time.Hour, sweepJob{}), periodic(30*time.Second, indexJob{})},
 			FetchCooldown:               planOften,
 			FetchPollInterval:           planSeldom,
 			PollOnly:                    w.Database.shares, // who listens needs a connection for good
@@ -330,15 +331,25 @@ type sweepJob struct{}
 // Kind implements river.JobArgs.
 func (sweepJob) Kind() string { return "feedhistory_sweep" }
 
-var sweeping = river.NewPeriodicJob(river.PeriodicInterval(time.Hour), func() (river.JobArgs, *river.InsertOpts) {
-	return sweepJob{}, &river.InsertOpts{
-		Queue: queue, MaxAttempts: 1,
-		UniqueOpts: river.UniqueOpts{ByState: []rivertype.JobState{
-			rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning,
-			rivertype.JobStateRetryable, rivertype.JobStateScheduled,
-		}},
-	}
-}, &river.PeriodicJobOpts{RunOnStart: true})
+// An indexJob runs Store.Index in one of the workers, so searches need not: a reader cannot, and
+// without it would look into each of the entries that wait.
+type indexJob struct{}
+
+// Kind implements river.JobArgs.
+func (indexJob) Kind() string { return "feedhistory_index" }
+
+// periodic runs a job in one of the workers, at once and then at intervals.
+func periodic(interval time.Duration, job river.JobArgs) *river.PeriodicJob {
+	return river.NewPeriodicJob(river.PeriodicInterval(interval), func() (river.JobArgs, *river.InsertOpts) {
+		return job, &river.InsertOpts{
+			Queue: queue, MaxAttempts: 1,
+			UniqueOpts: river.UniqueOpts{ByState: []rivertype.JobState{
+				rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning,
+				rivertype.JobStateRetryable, rivertype.JobStateScheduled,
+			}},
+		}
+	}, &river.PeriodicJobOpts{RunOnStart: true})
+}
 
 // A visitWorker runs the jobs of hosts.
 type visitWorker struct {

@@ -683,9 +683,10 @@ func (s publicStore) Versions(ctx context.Context, feed, id string) iter.Seq2[*R
 
 // Entries implements Store.
 func (s publicStore) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error] {
-	limit := q.Limit
-	if q.Feed == "" {
+	limit, skip := q.Limit, 0
+	if q.Feed == "" && q.Skip >= 0 {
 		q.Limit = min(limit, 0) // the number of hidden entries is not known
+		q.Skip, skip = 0, q.Skip
 	}
 	type visibility struct {
 		version  int64
@@ -703,7 +704,11 @@ func (s publicStore) Entries(ctx context.Context, q Query) iter.Seq2[*Record, er
 				}
 				known[r.Feed] = f
 			}
-			return f.isPublic, nil
+			left := skip
+			if f.isPublic {
+				skip = max(skip-1, 0)
+			}
+			return f.isPublic && left == 0, nil
 		})(yield)
 	}
 }

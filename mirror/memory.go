@@ -139,7 +139,7 @@ func (m *memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 		q.AfterCommit = &after
 	}
 	return sequence(ctx, m, clone, func() (found []*Record, err error) {
-		if err := settings.Check("mirror", settings.Number{Name: "Query.Limit", Value: int64(q.Limit)}); err != nil {
+		if err := settings.Check("mirror", settings.Number{Name: "Query.Limit", Value: int64(q.Limit)}, settings.Number{Name: "Query.Skip", Value: int64(q.Skip)}); err != nil {
 			return nil, err
 		}
 		if q.AfterCommit != nil && q.Feed == "" {
@@ -162,7 +162,7 @@ func (m *memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 			}
 		}
 		slices.SortFunc(found, q.compare)
-		return limited(found, q.Limit), nil
+		return limited(found[min(q.Skip, len(found)):], q.Limit), nil
 	})
 }
 

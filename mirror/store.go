@@ -237,10 +237,11 @@ type Query struct {
 	Reverse bool
 
 	States States // States selects by the State of entries; zero means Current.
+	Skip   int    // Skip is the number of entries to leave out at the beginning of the order; a negative one is an error.
 	Limit  int    // Limit is the maximum number of entries; zero means all, a negative one is an error.
 }
 
-// has reports whether the query selects a record, Search and Limit aside.
+// has reports whether the query selects a record, Search, Skip and Limit aside.
 func (q Query) has(r *Record) bool {
 	return (q.Feed == "" || q.Feed == r.Feed) && q.States.has(r) &&
 		(q.Since.IsZero() || !r.Time().Before(q.Since)) && (q.Until.IsZero() || r.Time().Before(q.Until)) &&

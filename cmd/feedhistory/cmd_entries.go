@@ -24,6 +24,7 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/show"
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
+	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 	"github.com/feedhistory/feedhistory/mirror/words"
 	"github.com/feedhistory/feedhistory/publish"
 )
@@ -83,7 +84,18 @@ func (c *entriesCommand) Run(w *command.World) (err error) {
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = terminal.UsageError("--search: there is no word to look for in " + strconv.Quote(c.Search) + ", or there are too many")
 	}
-	return cmp.Or(terminal.UnlessLeft(cmp.Or(c.Failure(err), out.Flush(), pager.Close())), c.damaged.say(w))
+	unread, isPart := errors.AsType[*sqlstore.UnindexedError](err)
+	if isPart {
+		err = nil
+	}
+	if err := terminal.UnlessLeft(cmp.Or(c.Failure(err), out.Flush(), pager.Close())); err != nil {
+		return err
+	}
+	if isPart {
+		w.Say(terminal.Count(int(unread.Entries), "entry is", "entries are") + " not indexed yet, so the search has not looked into all: the next sync, or a worker of the fleet, indexes them")
+		return cmp.Or(c.damaged.say(w), error(terminal.StatusError(terminal.ExitPartial)))
+	}
+	return c.damaged.say(w)
 }
 
 // show shows the entries, each with its feed if there are several.

@@ -2,6 +2,7 @@ package sqlstore_test
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -196,5 +197,45 @@ func BenchmarkFeeds(b *testing.B) {
 				require.NoError(b, s.Commit(b.Context(), w.change(last, 1)))
 			}
 		})
+	})
+}
+
+var searched = flag.Int("searched", 100_000, "how many entries BenchmarkSearch searches")
+
+// BenchmarkSearch searches entries of ten feeds, as somebody types: the last word may be the
+// beginning of one.
+func BenchmarkSearch(b *testing.B) {
+	eachDatabase(b, func(b *testing.B, s *sqlstore.Store) {
+		total := feedtest.Scaled(*searched, 2000)
+		rare := rand.New(rand.NewPCG(5, 5))
+		for feed := range 10 {
+			w := newWriter()
+			w.random = rand.New(rand.NewPCG(uint64(feed), 7))
+			w.often = rand.NewZipf(w.random, 1.1, 5, 49_999)
+			f := &mirror.Feed{URL: fmt.Sprint("https://example.org/", feed)}
+			for n := 0; n < total/10; n += 500 {
+				c := w.change(f, min(500, total/10-n))
+				for _, r := range c.Put {
+					for word, each := range map[string]int{"halfall": 2, "uncommon": 200, "rareword": total / 10} {
+						if rare.IntN(each) == 0 {
+							r.Content.Title += " " + word
+						}
+					}
+				}
+				require.NoError(b, s.Commit(b.Context(), c))
+			}
+		}
+		require.NoError(b, s.Index(b.Context()))
+		for _, search := range []string{"nothinglikeit", "rareword", "nothinglikeit hal", "rareword hal", "uncommon", "halfall"} {
+			for _, feed := range []string{"", "https://example.org/3"} {
+				b.Run(strings.ReplaceAll(search, " ", "-")+map[bool]string{true: "/feed"}[feed != ""], func(b *testing.B) {
+					for b.Loop() {
+						for _, err := range s.Entries(b.Context(), mirror.Query{Feed: feed, Search: search, Prefix: true, Limit: 51}) {
+							require.NoError(b, err)
+						}
+					}
+				})
+			}
+		}
 	})
 }

@@ -38,6 +38,82 @@ func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.R
 		after := *q.AfterCommit // which the caller may change during the range
 		q.AfterCommit = &after
 	}
+	if q.Skip != 0 {
+		return s.skipping(ctx, q)
+	}
+	return s.entries(ctx, q, 0)
+}
+
+// skipping yields the records of a query with a Skip. It steps over them through the index of
+// times, or else reads them.
+func (s *Store) skipping(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.Record, error] {
+	return func(yield func(*mirror.Record, error) bool) {
+		if q.Skip < 0 {
+			yield(nil, errors.New("sqlstore: Skip is negative"))
+			return
+		}
+		skip, offset := q.Skip, 0
+		q.Skip = 0
+		if q.Search == "" && q.AfterCommit == nil && q.Beyond == nil {
+			var err error
+			if offset, err = s.stepOver(ctx, &q, skip); err != nil {
+				yield(nil, failure(ctx, err))
+				return
+			}
+			skip = 0
+		}
+		if q.Limit > 0 {
+			q.Limit += skip
+		}
+		for r, err := range s.entries(ctx, q, offset) {
+			if skip--; err == nil && skip >= 0 {
+				continue
+			}
+			if !yield(r, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// stepOver narrows a query to the entries from the time of the one after some others on, and
+// returns how many of that time are still to be left out.
+func (s *Store) stepOver(ctx context.Context, q *mirror.Query, skip int) (offset int, err error) {
+	ask := ask("SELECT time FROM fh.entries")
+	than, order := ">", " DESC"
+	if q.Reverse {
+		than, order = "<", ""
+	}
+	if q.Feed == "" {
+		ask.add(s.newest + " WHERE true")
+	} else {
+		ask.add(" WHERE "+ofFeed+s.every("time >= ''"), keyOf(q.Feed))
+	}
+	s.narrow(ask, q, condition{})
+	first := ask.sql.String()
+	rows, err := s.query(ctx, first+" ORDER BY time"+order+" LIMIT 1 OFFSET "+strconv.Itoa(skip), ask.args...)
+	var at []time.Time
+	err = eachRow(rows, err, func() error {
+		at = append(at, time.Time{})
+		return rows.Scan(timeColumn{&at[0]})
+	})
+	if err != nil || len(at) == 0 || at[0].IsZero() {
+		return skip, err
+	}
+	before, err := s.numbers(ctx, strings.Replace(first, "SELECT time", "SELECT count(*)", 1)+" AND time "+than+" ?", append(ask.args, timeText(at[0]))...)
+	if err != nil {
+		return 0, err
+	}
+	if q.Reverse {
+		q.Since = at[0]
+	} else {
+		q.Until = at[0].Add(1)
+	}
+	return skip - int(before[0]), nil
+}
+
+// entries yields the records of a query without a Skip; of its first page without some.
+func (s *Store) entries(ctx context.Context, q mirror.Query, skip int) iter.Seq2[*mirror.Record, error] {
 	var found *search
 	query := func(after *mirror.Record) (_ *question, err error) {
 		beyond := cmp.Or(after, q.Beyond)
@@ -50,18 +126,38 @@ func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.R
 			return nil, err
 		}
 		ask := s.entriesQuery(selectEntries, &q, beyond, found.condition())
-		ask.more = found.more()
+		if ask.more = found.more(); after == nil {
+			ask.skip = skip
+		}
 		return ask, nil
 	}
-	return pages(ctx, s, q.Limit, query, func(rows *sql.Rows) (*mirror.Record, int, error) {
+	all := pages(ctx, s, q.Limit, query, func(rows *sql.Rows) (*mirror.Record, int, error) {
 		r := &mirror.Record{}
 		err := rows.Scan(slices.Concat([]any{textColumn{&r.Feed}, textColumn{&r.ID}}, recordTargets(r), contentTargets(&r.Content))...)
 		return r, len(r.Content.Data), err
 	})
+	return func(yield func(*mirror.Record, error) bool) {
+		for r, err := range all {
+			if !yield(r, err) || err != nil {
+				return
+			}
+		}
+		if err := found.unreadError(); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// unreadError returns an error if a search could not look into all entries.
+func (f *search) unreadError() error {
+	if f == nil || f.unread == 0 {
+		return nil
+	}
+	return &UnindexedError{f.unread}
 }
 
 // begin checks a query, and brings the index up to date if the query searches. A reader
-// looks through the entries waiting to be indexed.
+// looks through the latest of the entries waiting to be indexed.
 func (s *Store) begin(ctx context.Context, q *mirror.Query) (found *search, err error) {
 	switch {
 	case q.AfterCommit != nil && q.Feed == "":
@@ -73,16 +169,22 @@ func (s *Store) begin(ctx context.Context, q *mirror.Query) (found *search, err 
 	if err != nil {
 		return nil, err
 	}
-	found = &search{Store: s, wanted: wanted, prefix: wanted.HasBeginning(), words: s.expression(wanted)}
+	found = &search{Store: s, wanted: wanted, words: s.expression(wanted)}
 	if s.reads {
-		found.fresh, err = s.unindexed(ctx, wanted)
+		err = found.readFresh(ctx)
 	} else {
 		err = s.Index(ctx)
 	}
-	if err == nil && len(wanted.Phrases()) > 0 {
-		err = found.findPhrases(ctx, q.Feed)
+	if err == nil {
+		err = found.estimate(ctx, q.Feed)
 	}
-	return found, err
+	if err == nil && found.stage != settled && len(wanted.Phrases()) > 0 {
+		var candidates []int64
+		if candidates, err = found.indexed(ctx, found.words, 0); err == nil {
+			err = found.verify(ctx, q.Feed, candidates)
+		}
+	}
+	return found, failure(ctx, err)
 }
 
 // The URL of a feed is looked up for each entry, because the order is the entries'.
@@ -95,7 +197,10 @@ const (
 // conditions of a search.
 func (s *Store) entriesQuery(columns string, q *mirror.Query, beyond *mirror.Record, found condition) *question {
 	ask := ask(columns + " FROM fh.entries")
-	if q.Feed == "" && (found.sql == "" || found.ordered) {
+	switch {
+	case found.listed:
+		ask.add(s.byKey)
+	case q.Feed == "" && (found.sql == "" || found.ordered):
 		ask.add(s.newest)
 	}
 	ask.add(withFeeds)
@@ -366,6 +471,7 @@ type question struct {
 	sql  strings.Builder
 	args []any
 	more bool // there may be more rows although the page is not full
+	skip int  // the number of rows to leave out
 }
 
 func ask(query string, args ...any) *question {
@@ -427,6 +533,9 @@ func readPage[T any](
 	ctx context.Context, s *Store, q *question, most int, scan func(*sql.Rows) (*T, int, error),
 ) (page []*T, whole bool, err error) {
 	q.add(" LIMIT " + limitOf(most))
+	if q.skip > 0 {
+		q.add(" OFFSET " + strconv.Itoa(q.skip))
+	}
 	rows, err := s.query(ctx, q.sql.String(), q.args...)
 	if err != nil {
 		return nil, false, err
@@ -464,10 +573,115 @@ func (s *Store) Months(ctx context.Context, q mirror.Query) (map[time.Time]int64
 		return nil, err
 	}
 	q.Since, q.Until = time.Time{}, time.Time{}
-	ask := ask("SELECT substr(time, 1, 7) AS month, count(*) FROM fh.entries WHERE "+ofFeed, keyOf(q.Feed))
-	s.narrow(ask, &q, found.condition())
+	if found != nil && found.stage != settled {
+		if !found.costly {
+			err = found.count(ctx)
+		}
+		isMost := false
+		if err == nil && s.one && found.stage != settled {
+			isMost, err = found.exceeds(ctx, mostGathered)
+		}
+		if err == nil && isMost {
+			months, err := found.countMany(ctx, &q)
+			return months, failure(ctx, cmp.Or(err, found.unreadError()))
+		}
+	}
+	if err != nil {
+		return nil, failure(ctx, err)
+	}
+	ask := ask("SELECT substr(time, 1, 7) AS month, count(*) FROM fh.entries")
+	is := found.condition()
+	if is.listed {
+		ask.add(s.byKey)
+	}
+	ask.add(" WHERE "+ofFeed, keyOf(q.Feed))
+	s.narrow(ask, &q, is)
 	ask.add(" AND time > '' GROUP BY 1")
-	return s.months(ctx, ask.sql.String(), ask.args...)
+	months, err := s.months(ctx, ask.sql.String(), ask.args...)
+	return months, cmp.Or(err, found.unreadError())
+}
+
+// mostGathered is the most results that SQLite compares with a feed's entries in a statement,
+// for which it stores them once more.
+const mostGathered = 50_000
+
+// exceeds reports whether the index has more than some results.
+func (f *search) exceeds(ctx context.Context, most int) (bool, error) {
+	n, err := f.numbers(ctx, "SELECT count(*) FROM ("+f.hits+" LIMIT "+strconv.Itoa(most+1)+")", f.words)
+	return err == nil && n[0] > int64(most), err
+}
+
+// countMany counts many results by month, in SQLite: the keys of the feed's entries and those
+// of the results each come as one text, which takes a fraction of the time of comparing them in
+// a statement.
+func (f *search) countMany(ctx context.Context, q *mirror.Query) (map[time.Time]int64, error) {
+	ask := ask("SELECT coalesce(group_concat(substr(time, 1, 4) || substr(time, 6, 2) || ' ' || key, ' '), '') FROM fh.entries WHERE "+ofFeed, keyOf(q.Feed))
+	f.narrow(ask, q, condition{})
+	ask.add(" AND time > ''")
+	type entry struct{ key, month int64 }
+	var entries []entry
+	month := int64(-1)
+	err := f.numbersIn(ctx, func(n int64) {
+		if month < 0 {
+			month = n
+			return
+		}
+		entries, month = append(entries, entry{n, month}), -1
+	}, ask.sql.String(), ask.args...)
+	if err != nil || len(entries) == 0 {
+		return map[time.Time]int64{}, err
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
+	counts := map[int64]int64{}
+	left := entries
+	has := func(key int64) {
+		for len(left) > 0 && left[0].key < key {
+			left = left[1:]
+		}
+		if len(left) > 0 && left[0].key == key {
+			counts[left[0].month]++
+		}
+	}
+	query := strings.Replace(f.hits, "rowid", "coalesce(group_concat(rowid, ' '), '')", 1) + " AND rowid BETWEEN ? AND ?"
+	if f.reads {
+		query += " AND NOT rowid IN (SELECT key FROM fh.unindexed)"
+	}
+	if err := f.numbersIn(ctx, has, query, f.words, entries[0].key, entries[len(entries)-1].key); err != nil { // in their order
+		return nil, err
+	}
+	left = entries
+	for _, key := range slices.Sorted(slices.Values(f.fresh)) {
+		has(key)
+	}
+	months := map[time.Time]int64{}
+	for month, n := range counts {
+		months[time.Date(int(month/100), time.Month(month%100), 1, 0, 0, 0, 0, time.UTC)] = n
+	}
+	return months, nil
+}
+
+// numbersIn yields the numbers in the text a query returns, with a space between them.
+func (s *Store) numbersIn(ctx context.Context, yield func(int64), query string, args ...any) error {
+	rows, err := s.query(ctx, query, args...)
+	return eachRow(rows, err, func() error {
+		var text sql.RawBytes
+		if err := rows.Scan(&text); err != nil {
+			return err
+		}
+		n, digits := int64(0), false
+		for _, c := range text {
+			if digits = c != ' '; digits {
+				n = 10*n + int64(c-'0')
+				continue
+			}
+			yield(n)
+			n = 0
+		}
+		if digits {
+			yield(n)
+		}
+		return nil
+	})
 }
 
 func (s *Store) months(ctx context.Context, query string, values ...any) (map[time.Time]int64, error) {

@@ -167,3 +167,46 @@ func TestSearchGoesOn(t *testing.T) {
 		require.NoError(t, <-done)
 	})
 }
+
+// A reader looks into the latest entries that wait to be indexed, and says how many it has not
+// looked into, after the results.
+func TestUnindexed(t *testing.T) {
+	const entries, looked = 5000, 4096
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		d := create(t)
+		s := d.open(t)
+		c := &mirror.Commit{Feed: &mirror.Feed{URL: "a"}}
+		for n := range entries {
+			r := &mirror.Record{ID: fmt.Sprintf("%04d", n), State: mirror.Live, FirstCommit: 1, LastCommit: 1, Added: minute(n)}
+			r.Copy.Digest, r.Content.Format, r.Content.Title = "x", "atom", "common"
+			c.Put = append(c.Put, r)
+		}
+		require.NoError(t, s.Commit(t.Context(), c))
+		reader, err := sqlstore.OpenReader(t.Context(), d.connect(t), d.dialect)
+		require.NoError(t, err)
+		read := func(q mirror.Query) (found int, unread *sqlstore.UnindexedError) {
+			for _, err := range reader.Entries(t.Context(), q) {
+				if err != nil {
+					require.ErrorAs(t, err, &unread)
+					break
+				}
+				found++
+			}
+			return found, unread
+		}
+		for limit, want := range map[int]int{0: looked, 10: 10} {
+			found, unread := read(mirror.Query{Search: "common", Limit: limit})
+			require.Equal(t, want, found)
+			require.Equal(t, &sqlstore.UnindexedError{Entries: entries - looked}, unread)
+		}
+		_, err = reader.Months(t.Context(), mirror.Query{Feed: "a", Search: "common"})
+		require.ErrorAs(t, err, new(*sqlstore.UnindexedError))
+		require.NoError(t, s.Index(t.Context()))
+		found, unread := read(mirror.Query{Search: "common"})
+		require.Equal(t, entries, found)
+		require.Nil(t, unread)
+		months, err := reader.Months(t.Context(), mirror.Query{Feed: "a", Search: "common"})
+		require.NoError(t, err)
+		require.Equal(t, map[time.Time]int64{time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC): entries}, months)
+	})
+}

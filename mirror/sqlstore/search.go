@@ -1,10 +1,12 @@
 package sqlstore
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
-	"math"
+	"encoding/json"
+	"fmt"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -165,35 +167,169 @@ func fillWords(set *words.Set, r *mirror.Record) {
 	}
 }
 
-// unindexed returns the keys of the entries waiting to be indexed and meeting a search.
-func (s *Store) unindexed(ctx context.Context, wanted words.Query) (found []int64, err error) {
-	found = []int64{} // nil would be NULL
-	for last, more := int64(math.MinInt64), true; more && err == nil; {
-		more = false
-		var rows *sql.Rows
-		rows, err = s.query(ctx, selectTexts+" WHERE key IN (SELECT key FROM fh.unindexed WHERE key > ? ORDER BY key LIMIT "+
-			strconv.Itoa(batch)+") ORDER BY key", last)
-		if err != nil {
-			break
-		}
-		err = scanWords(rows, wanted.Phrases(), func(key int64, set *words.Set) {
-			last, more = key, true
-			if wanted.Match(set.Contains) {
-				found = append(found, key)
-			}
-		})
-	}
-	return found, failure(ctx, err)
+// An UnindexedError ends the results of a search if the store only reads, and could not look
+// into all entries waiting to be indexed: the entries before it are results, and there may be
+// others. Whoever writes to the database indexes them: Store.Index.
+type UnindexedError struct {
+	Entries int64 // the number of entries not looked into
 }
 
-// findPhrases settles a search with phrases: the index finds the entries with their words, and
-// the texts show where these follow each other.
-func (f *search) findPhrases(ctx context.Context, feed string) error {
-	candidates, err := f.numbers(ctx, f.hits, f.words)
+// Error says how many entries there are.
+func (e *UnindexedError) Error() string {
+	return fmt.Sprintf("%d entries wait to be indexed, and were not searched", e.Entries)
+}
+
+// readFresh finds results among the entries waiting to be indexed, for a reader: among the
+// latest ones, as many as a writer indexes at once.
+func (f *search) readFresh(ctx context.Context) error {
+	waiting, err := f.numbers(ctx, "SELECT count(*) FROM fh.unindexed")
 	if err != nil {
 		return failure(ctx, err)
 	}
-	f.stage, f.some, f.keys = settled, true, []int64{}
+	f.unread = max(waiting[0]-batch, 0)
+	rows, err := f.query(ctx, selectTexts+" WHERE key IN (SELECT key FROM fh.unindexed ORDER BY key DESC LIMIT "+strconv.Itoa(batch)+")")
+	if err == nil {
+		err = scanWords(rows, f.wanted.Phrases(), func(key int64, set *words.Set) {
+			if f.wanted.Match(set.Contains) {
+				f.fresh = append(f.fresh, key)
+			}
+		})
+	}
+	return failure(ctx, err)
+}
+
+// The most words with a beginning that a search asks for one by one, and the most entries whose
+// texts it reads to spare the index gathering all entries with such words.
+const (
+	mostBegun    = 16
+	mostVerified = 128
+)
+
+// estimate finds out whether the index would gather very many entries before it returned the
+// first result. SQLite does so for the beginning of a word; then few words in its place, or no
+// entries with the other words, save that. PostgreSQL always does so.
+func (f *search) estimate(ctx context.Context, feed string) error {
+	if !f.one {
+		return f.plan(ctx)
+	}
+	beginning := beginningOf(f.wanted)
+	if beginning == "" {
+		return nil
+	}
+	rows, err := f.query(ctx, begunWords, beginning, beginning+"\U0010ffff")
+	begun, err := firstColumn[string](rows, err)
+	if err != nil {
+		return err
+	}
+	if len(begun) <= mostBegun {
+		f.words = f.expression(without(f.wanted, append(begun, beginning)))
+		return nil
+	}
+	postings, err := f.numbers(ctx, "SELECT count(*) FROM (SELECT 1 FROM fh.terms WHERE term >= ? AND term <= ? LIMIT "+strconv.Itoa(f.reach.few+1)+")",
+		beginning, beginning+"\U0010ffff")
+	if err != nil || postings[0] <= int64(f.reach.few) {
+		return err
+	}
+	f.costly = true
+	others := without(f.wanted, nil)
+	if slices.ContainsFunc(others, func(group []words.Term) bool {
+		return !slices.ContainsFunc(group, func(t words.Term) bool { return !t.Not })
+	}) {
+		f.stage = many // as there is no other word
+		return nil
+	}
+	candidates, err := f.indexed(ctx, f.expression(others), mostVerified+1)
+	if err != nil || len(candidates) > mostVerified {
+		return err
+	}
+	return f.verify(ctx, feed, candidates)
+}
+
+// begunWords steps from word to word of SQLite's index, from a beginning to the last word with
+// it, over all entries with each. No word has a character before "0".
+var begunWords = `WITH RECURSIVE begun (word) AS (
+	SELECT (SELECT term FROM fh.terms WHERE term >= ?1 AND term <= ?2 LIMIT 1)
+UNION ALL
+	SELECT (SELECT term FROM fh.terms WHERE term >= begun.word || '!' AND term <= ?2 LIMIT 1) FROM begun WHERE begun.word IS NOT NULL
+)
+SELECT word FROM begun WHERE word IS NOT NULL LIMIT ` + strconv.Itoa(mostBegun+1)
+
+// plan asks PostgreSQL how many results it expects.
+func (f *search) plan(ctx context.Context) error {
+	rows, err := f.query(ctx, "EXPLAIN (FORMAT JSON) "+f.hits, f.words)
+	texts, err := firstColumn[[]byte](rows, err)
+	if err != nil {
+		return err
+	}
+	var plans []struct {
+		Plan struct {
+			Rows float64 `json:"Plan Rows"`
+		}
+	}
+	if err := json.Unmarshal(bytes.Join(texts, []byte("\n")), &plans); err != nil || len(plans) != 1 {
+		return fmt.Errorf("a plan that cannot be read: %w", err)
+	}
+	f.costly = plans[0].Plan.Rows > float64(f.reach.few)
+	return nil
+}
+
+// beginningOf returns the beginning of a word in a query; "" if there is none.
+func beginningOf(q words.Query) string {
+	for _, group := range q {
+		for _, t := range group {
+			if n := len(t.Phrase); t.Begins && n > 0 {
+				return t.Phrase[n-1]
+			} else if t.Begins {
+				return t.Forms[0]
+			}
+		}
+	}
+	return ""
+}
+
+// without returns a query with any of some words in place of the beginning of one, for the
+// index; without words, the beginning is left out.
+func without(q words.Query, begun []string) (other words.Query) {
+	for _, group := range q {
+		terms := []words.Term{}
+		for _, t := range group {
+			if !t.Begins {
+				terms = append(terms, t)
+				continue
+			}
+			if n := len(t.Phrase); n > 0 {
+				terms = append(terms, words.Term{Phrase: t.Phrase[:n-1]})
+			}
+			if begun != nil {
+				terms = append(terms, words.Term{Forms: slices.Concat(begun, t.Forms)})
+			}
+		}
+		other = append(other, terms)
+	}
+	return other
+}
+
+// indexed returns the keys of the first results in the index; of all, if most is zero.
+func (f *search) indexed(ctx context.Context, expression string, most int) ([]int64, error) {
+	query := f.hits
+	if f.reads {
+		query += " AND NOT rowid IN (SELECT key FROM fh.unindexed)"
+	}
+	if most > 0 {
+		query += " LIMIT " + strconv.Itoa(most)
+	}
+	return f.numbers(ctx, query, expression)
+}
+
+// settle ends the search for results: they are those with the given keys, and the fresh ones.
+func (f *search) settle(keys []int64) {
+	f.stage, f.some, f.keys = settled, true, append(keys, f.fresh...)
+}
+
+// verify settles a search whose results are among some entries in the index: their texts show
+// which meet it.
+func (f *search) verify(ctx context.Context, feed string, candidates []int64) error {
+	found := []int64{} // nil would be NULL
 	for some := range slices.Chunk(candidates, batch) {
 		ask := ask(selectTexts+" WHERE key"+f.in, list(&f.dialect, some))
 		if feed != "" {
@@ -205,13 +341,14 @@ func (f *search) findPhrases(ctx context.Context, feed string) error {
 		}
 		err = scanWords(rows, f.wanted.Phrases(), func(key int64, set *words.Set) {
 			if f.wanted.Match(set.Contains) {
-				f.keys = append(f.keys, key)
+				found = append(found, key)
 			}
 		})
 		if err != nil {
 			return failure(ctx, err)
 		}
 	}
+	f.settle(found)
 	return nil
 }
 
@@ -222,9 +359,10 @@ func (f *search) findPhrases(ctx context.Context, feed string) error {
 type search struct {
 	*Store
 	wanted words.Query
-	prefix bool    // the query has the beginning of a word
+	costly bool    // the index must gather many results before it returns the first
 	words  string  // the query in the index's syntax, with phrases as their words
 	fresh  []int64 // results among the entries waiting to be indexed, for a reader
+	unread int64   // the number of such entries not looked into
 
 	stage searchStage
 	some  bool    // keys has all results for the next page, or for all pages once settled
@@ -270,9 +408,7 @@ func (f *search) prepare(ctx context.Context, q *mirror.Query, beyond *mirror.Re
 		f.stage = settled
 		return nil
 	}
-	// SQLite stops at the first few, unless it must gather all words with a beginning;
-	// PostgreSQL gathers all before it knows there are too many.
-	if f.one && !f.prefix {
+	if !f.costly {
 		if err := f.count(ctx); err != nil || f.stage == settled {
 			return err
 		}
@@ -303,9 +439,9 @@ func (f *search) count(ctx context.Context) error {
 		return nil
 	}
 	f.stage = many
-	keys, err := f.numbers(ctx, f.hits+" LIMIT "+strconv.Itoa(f.reach.few+1), f.words)
+	keys, err := f.indexed(ctx, f.words, f.reach.few+1)
 	if err == nil && len(keys) <= f.reach.few {
-		f.stage, f.some, f.keys = settled, true, keys
+		f.settle(keys)
 	}
 	return err
 }
@@ -373,11 +509,35 @@ func (f *search) pick(ctx context.Context, q *mirror.Query, beyond *mirror.Recor
 		return false, err
 	}
 	is := f.with(f.among, f.words)
+	if f.one {
+		if is, err = f.amongKeys(ctx, &bounded); err != nil {
+			return false, err
+		}
+	}
 	is.ordered = true
 	ask := f.entriesQuery("SELECT key", &bounded, beyond, is)
 	ask.add(" LIMIT " + limitOf(f.want))
 	f.keys, err = f.numbers(ctx, ask.sql.String(), ask.args...)
 	return whole || len(f.keys) >= f.want, err
+}
+
+// amongKeys returns the condition that entries are results, for a query read in its order.
+// SQLite gathers the results first, but only between the lowest and the highest key of the
+// query's entries: a first mirror's are close together.
+func (f *search) amongKeys(ctx context.Context, q *mirror.Query) (condition, error) {
+	ask := ask("SELECT coalesce(min(key), 0), coalesce(max(key), 0) FROM fh.entries WHERE time >= ?", timeText(q.Since))
+	if !q.Until.IsZero() {
+		ask.add(" AND time < ?", timeText(q.Until))
+	}
+	if q.Feed != "" {
+		ask.add(" AND "+ofFeed, keyOf(q.Feed))
+	}
+	rows, err := f.query(ctx, ask.sql.String(), ask.args...)
+	var first, last int64
+	err = eachRow(rows, err, func() error { return rows.Scan(&first, &last) })
+	is := f.with(strings.TrimSuffix(f.among, ")")+" AND rowid BETWEEN ? AND ?)", f.words)
+	is.args = slices.Insert(is.args, 1, any(first), any(last))
+	return is, err
 }
 
 // bound returns a query for some steps beyond a place, and reports whether there is
@@ -429,6 +589,7 @@ type condition struct {
 	args []any
 
 	ordered bool // whether entries are read in the query's order, however many results there are
+	listed  bool // whether entries are looked up by their keys, which are few
 }
 
 // more reports whether there may be more results than the next page's query finds,
@@ -442,10 +603,8 @@ func (f *search) condition() condition {
 	switch {
 	case f == nil:
 		return condition{}
-	case f.stage == settled && f.some:
-		return f.with("key"+f.in, list(&f.dialect, f.keys))
 	case f.some: // they include those waiting to be indexed
-		return condition{sql: "key" + f.in, args: []any{list(&f.dialect, f.keys)}}
+		return condition{sql: "key" + f.in, args: []any{list(&f.dialect, f.keys)}, listed: true}
 	}
 	return f.with(f.found, f.words)
 }
@@ -457,6 +616,6 @@ func (f *search) with(indexed string, arg any) condition {
 	}
 	return condition{
 		sql:  "(" + indexed + " AND NOT key IN (SELECT key FROM fh.unindexed) OR key" + f.in + ")",
-		args: []any{arg, list(&f.dialect, f.fresh)},
+		args: []any{arg, list(&f.dialect, append([]int64{}, f.fresh...))}, // nil would be NULL
 	}
 }

@@ -88,7 +88,7 @@ var drawSearch = rapid.Custom(func(t *rapid.T) mirror.Query {
 			`"all all" -rare`, `all -"also some"`, "al", "alls", "rares", "raring OR none", `"rares"`, `all OR "some also`,
 		}).Draw(t, "search"),
 		Feed:  rapid.SampledFrom([]string{"", "", "a"}).Draw(t, "feed"),
-		Limit: rapid.IntRange(0, 20).Draw(t, "limit"), Reverse: rapid.Bool().Draw(t, "reverse"),
+		Limit: rapid.IntRange(0, 20).Draw(t, "limit"), Skip: rapid.SampledFrom([]int{0, 0, 1, 5}).Draw(t, "skip"), Reverse: rapid.Bool().Draw(t, "reverse"),
 		States: mirror.States(rapid.IntRange(0, int(mirror.AllStates)).Draw(t, "states")),
 	}
 	if rapid.Bool().Draw(t, "prefix") {

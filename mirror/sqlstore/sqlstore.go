@@ -300,6 +300,7 @@ type dialect struct {
 	steps     int       // the number of entries to step through for each entry of a page
 	hits      string    // the keys of the results of the search given as a parameter
 	newest    string    // follows the table of entries: how to find the newest of all
+	byKey     string    // the same: how to find few by their keys
 	words     string    // the words given as a parameter
 	mark      upsert    // stores entries whose contents do not change
 	put       upsert    // stores entries with contents
@@ -324,6 +325,7 @@ var dialects = map[Dialect]dialect{
 		among:   "+key IN (SELECT rowid FROM fh.search WHERE fh.search MATCH ?)", // gathers all results once
 		steps:   256,
 		newest:  " INDEXED BY feedhistory_entries_by_time",
+		byKey:   " NOT INDEXED",
 		words:   "?",
 		mark:    upsertOf(own.Replace(markColumns)),
 		put:     upsertOf(own.Replace(putColumns)),

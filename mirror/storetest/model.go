@@ -122,6 +122,7 @@ func (w *world) compare(t *rapid.T, changed string) {
 	after := rapid.Int64Range(-1, 4).Draw(t, "changes")
 	q := mirror.Query{
 		States: mirror.States(rapid.IntRange(0, int(mirror.AllStates)).Draw(t, "states")), Limit: rapid.IntRange(0, 3).Draw(t, "limit"),
+		Skip: rapid.IntRange(0, 4).Draw(t, "skip"), Reverse: rapid.Bool().Draw(t, "reverse"),
 		Since: drawTime.Draw(t, "since"), Until: drawTime.Draw(t, "until"),
 	}
 	word := rapid.StringMatching(`[a-c]{1,2}`).Draw(t, "word")

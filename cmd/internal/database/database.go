@@ -760,16 +760,25 @@ func EntriesOfFeeds(ctx context.Context, store mirror.Store, q mirror.Query, fee
 			h.record, h.err, _ = next()
 			heads = append(heads, h)
 		}
+		var unread error // the results of the other lists come before it
 		for n := 0; q.Limit == 0 || n < q.Limit; n++ {
-			heads = slices.DeleteFunc(heads, func(h *head) bool { return h.record == nil && h.err == nil })
+			heads = slices.DeleteFunc(heads, func(h *head) bool {
+				if _, ok := errors.AsType[*sqlstore.UnindexedError](h.err); ok {
+					unread, h.err = h.err, nil
+				}
+				return h.record == nil && h.err == nil
+			})
 			if len(heads) == 0 {
-				return
+				break
 			}
 			first := slices.MinFunc(heads, compareHeads)
 			if !yield(first.record, first.err) || first.err != nil {
 				return
 			}
 			first.record, first.err, _ = first.next()
+		}
+		if unread != nil {
+			yield(nil, unread)
 		}
 	}
 }

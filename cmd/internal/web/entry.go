@@ -242,7 +242,7 @@ func (s *Server) pick(ctx context.Context, feed *mirror.Feed, among func(all int
 	query := mirror.Query{Feed: feed.URL, Reverse: true}
 	for _, m := range f.months {
 		if n < m.Entries {
-			query.Since, query.Until, query.Limit = m.Start, m.Start.AddDate(0, 1, 0), int(n)+1
+			query.Since, query.Until, query.Skip, query.Limit = m.Start, m.Start.AddDate(0, 1, 0), int(n), 1
 			break
 		}
 		n -= m.Entries

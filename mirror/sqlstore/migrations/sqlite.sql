@@ -133,3 +133,6 @@ INSERT INTO feedhistory_search (feedhistory_search, rank) VALUES ('hashsize', 41
 CREATE TABLE feedhistory_unindexed (
 	key INTEGER PRIMARY KEY REFERENCES feedhistory_entries (key) ON DELETE CASCADE
 ) STRICT;
+-- The words in the index, for finding those with a beginning. It reads the index, and stores
+-- nothing.
+CREATE VIRTUAL TABLE feedhistory_terms USING fts5vocab (feedhistory_search, instance);
