@@ -120,33 +120,24 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string) err
 	if err := settings.Check("publish", settings.Number{Name: "Handler.MaxAge", Value: int64(h.MaxAge)}); err != nil {
 		return err
 	}
-	f, err := h.FS.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fs.ErrNotExist
-	}
-	content, ok := f.(io.ReadSeeker)
-	if !ok {
-		data, err := io.ReadAll(f)
-		if err != nil {
-			return err
-		}
-		content = bytes.NewReader(data)
-	}
-	file := &openFile{content, name, info}
+	file := &servedFile{files: h.FS, name: name}
+	defer file.close()
 	d, err := h.describe(file)
-	if err != nil {
-		return err
+	if err == nil {
+		err = h.answer(w, r, d, file)
 	}
+	if errors.Is(err, errReplaced) { // since it was described; the open file is the new one
+		if d, err = h.describe(file); err == nil {
+			err = h.answer(w, r, d, file)
+		}
+	}
+	return err
+}
+
+// answer answers with a file of this description.
+func (h *Handler) answer(w http.ResponseWriter, r *http.Request, d *documentHeader, file *servedFile) error {
 	maps.Copy(w.Header(), d.fields)
-	answer := serve.Document{Tag: d.tag, Modified: d.lastModified(), Content: content}
+	answer := serve.Document{Tag: d.tag, Modified: d.lastModified(), Open: func() (io.ReadSeeker, error) { return file.content(d) }}
 	if d.compressible && h.Memory >= 0 {
 		answer.Gzip = func() (io.ReadSeeker, string, error) {
 			c, err := h.compress(d, file)
@@ -201,28 +192,96 @@ func refuse(w http.ResponseWriter, status int) {
 	serve.Refuse(w, status, strconv.Itoa(status)+" "+http.StatusText(status))
 }
 
-// An openFile is the content of an open file, with its description at that time.
-type openFile struct {
-	io.ReadSeeker
-	name string
-	info fs.FileInfo
+// A servedFile is a file of a request, which is opened when its content is needed: to tell a
+// client that it has the newest content, the file's size and time are enough.
+type servedFile struct {
+	files fs.FS
+	name  string
+	info  fs.FileInfo // of the open file, or before of the name; nil if not asked for
+
+	opened fs.File // nil before
+	text   io.ReadSeeker
 }
 
-// whole calls read with the whole content, and rewinds it.
-func (f *openFile) whole(read func(io.Reader) error) error {
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
+// stat returns the file's size and time. It opens the file if there is no other way.
+func (f *servedFile) stat() (fs.FileInfo, error) {
+	if f.info != nil {
+		return f.info, nil
+	}
+	if named, ok := f.files.(fs.StatFS); ok {
+		info, err := named.Stat(f.name)
+		if f.info = info; err == nil && !info.Mode().IsRegular() {
+			err = fs.ErrNotExist
+		}
+		return info, err
+	}
+	return f.info, f.open()
+}
+
+// open opens the file.
+func (f *servedFile) open() (err error) {
+	if f.opened != nil {
+		return nil
+	}
+	if f.opened, err = f.files.Open(f.name); err != nil {
+		f.opened = nil
 		return err
 	}
-	if err := read(f.ReadSeeker); err != nil {
+	if f.info, err = f.opened.Stat(); err != nil {
 		return err
 	}
-	_, err := f.Seek(0, io.SeekStart)
+	if !f.info.Mode().IsRegular() {
+		return fs.ErrNotExist
+	}
+	var ok bool
+	if f.text, ok = f.opened.(io.ReadSeeker); !ok {
+		var data []byte
+		data, err = io.ReadAll(f.opened)
+		f.text = bytes.NewReader(data)
+	}
+	return err
+}
+
+func (f *servedFile) close() {
+	if f.opened != nil {
+		_ = f.opened.Close() // only read
+	}
+}
+
+// errReplaced means another file has the name than the one described.
+var errReplaced = errors.New("the file has been replaced")
+
+// content returns the content of the file, opened, if it is still the one described.
+func (f *servedFile) content(d *documentHeader) (io.ReadSeeker, error) {
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	if !d.describes(f.info) {
+		return nil, errReplaced
+	}
+	return f.text, nil
+}
+
+// whole calls read with the whole content, if it is still the one described, and rewinds it.
+func (f *servedFile) whole(d *documentHeader, read func(io.Reader) error) error {
+	content, err := f.content(d)
+	if err != nil {
+		return err
+	}
+	if _, err := content.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	if err := read(content); err != nil {
+		return err
+	}
+	_, err = content.Seek(0, io.SeekStart)
 	return err
 }
 
 // A documentHeader has a document's response headers, and the properties they depend on.
 type documentHeader struct {
 	size         int64
+	mode         fs.FileMode
 	modified     time.Time
 	found        time.Time   // when the document was read
 	constant     bool        // whether the file can never change
@@ -235,6 +294,11 @@ type documentHeader struct {
 // settling is how soon after a change a file may change again without a
 // different time: the clocks of file systems tick in steps.
 const settling = 2 * time.Second
+
+// describes reports whether a file with this description has the content.
+func (d *documentHeader) describes(info fs.FileInfo) bool {
+	return d.size == info.Size() && d.mode == info.Mode() && d.modified.Equal(info.ModTime())
+}
 
 // settled reports whether the file's time was old enough to identify its
 // content. A file without a time is never settled.
@@ -256,8 +320,11 @@ func (d *documentHeader) lastModified() time.Time {
 	return d.modified
 }
 
-// describe returns the documentHeader of an open file, and reads the file if necessary.
-func (h *Handler) describe(f *openFile) (*documentHeader, error) {
+// describe returns the documentHeader of a file, and reads the file if necessary.
+func (h *Handler) describe(f *servedFile) (*documentHeader, error) {
+	if _, err := f.stat(); err != nil {
+		return nil, err
+	}
 	if d, ok := h.lookUp(f); ok {
 		return d, nil
 	}
@@ -273,9 +340,9 @@ func (h *Handler) describe(f *openFile) (*documentHeader, error) {
 	return d, err
 }
 
-func (h *Handler) lookUp(f *openFile) (*documentHeader, bool) {
+func (h *Handler) lookUp(f *servedFile) (*documentHeader, bool) {
 	d, ok := h.known.Get(f.name)
-	return d, ok && d.settled() && d.size == f.info.Size() && d.modified.Equal(f.info.ModTime())
+	return d, ok && d.settled() && d.describes(f.info)
 }
 
 // maxDocument is the maximum size of documents to be parsed and compressed. Larger ones
@@ -283,8 +350,11 @@ func (h *Handler) lookUp(f *openFile) (*documentHeader, bool) {
 const maxDocument = 32 << 20
 
 // read reads and describes a file, and then rewinds it.
-func (h *Handler) read(f *openFile) (*documentHeader, error) {
-	d := &documentHeader{size: f.info.Size(), modified: f.info.ModTime(), found: time.Now()}
+func (h *Handler) read(f *servedFile) (*documentHeader, error) {
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	d := &documentHeader{size: f.info.Size(), mode: f.info.Mode(), modified: f.info.ModTime(), found: time.Now()}
 	_, d.constant = h.FS.(embed.FS)
 	hash := sha256.New()
 	var text strings.Builder
@@ -293,7 +363,7 @@ func (h *Handler) read(f *openFile) (*documentHeader, error) {
 		text.Grow(int(d.size))
 		sink = io.MultiWriter(hash, &text)
 	}
-	if err := f.whole(func(content io.Reader) error { _, err := io.Copy(sink, content); return err }); err != nil {
+	if err := f.whole(d, func(content io.Reader) error { _, err := io.Copy(sink, content); return err }); err != nil {
 		return nil, err
 	}
 	d.tag = serve.TagOfSum(hash.Sum(nil))
@@ -337,14 +407,14 @@ func (h *Handler) remember(name, tag string, s feedState) {
 
 // since returns a document without the entries it had when its ETag was one of tags; nil if
 // that is unknown, or cannot be said (RFC 3229).
-func (h *Handler) since(d *documentHeader, f *openFile, tags []string) (io.ReadSeeker, error) {
+func (h *Handler) since(d *documentHeader, f *servedFile, tags []string) (io.ReadSeeker, error) {
 	for _, tag := range tags {
 		old, ok := h.states.Get(f.name + "\n" + tag)
 		if !ok {
 			continue
 		}
 		var data []byte
-		err := f.whole(func(content io.Reader) (err error) { data, err = io.ReadAll(content); return err })
+		err := f.whole(d, func(content io.Reader) (err error) { data, err = io.ReadAll(content); return err })
 		if err != nil {
 			return nil, err
 		}
@@ -539,7 +609,7 @@ type gzipVariant struct {
 }
 
 // compress returns the gzip variant of a document.
-func (h *Handler) compress(d *documentHeader, f *openFile) (*gzipVariant, error) {
+func (h *Handler) compress(d *documentHeader, f *servedFile) (*gzipVariant, error) {
 	if c, ok := h.compressed.Get(d.tag); ok {
 		return c, nil
 	}
@@ -549,7 +619,7 @@ func (h *Handler) compress(d *documentHeader, f *openFile) (*gzipVariant, error)
 		return c, nil
 	}
 	var b bytes.Buffer // without a name or time, so it depends only on the content
-	err := f.whole(func(content io.Reader) error {
+	err := f.whole(d, func(content io.Reader) error {
 		z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // a valid level
 		_, err := io.Copy(z, content)
 		return errors.Join(err, z.Close())

@@ -84,6 +84,9 @@ const lockName = ".lock"
 // Open implements fs.FS.
 func (d Dir) Open(name string) (fs.File, error) { return os.DirFS(d.path(".")).Open(name) }
 
+// Stat implements fs.StatFS.
+func (d Dir) Stat(name string) (fs.FileInfo, error) { return fs.Stat(os.DirFS(d.path(".")), name) }
+
 // path returns the path of the file with a name.
 func (d Dir) path(name string) string {
 	return filepath.Join(cmp.Or(d.Path, "."), filepath.FromSlash(name))

@@ -75,7 +75,7 @@ func (c *serveCommand) Run(w *command.World) error {
 	if err != nil {
 		return err
 	}
-	files := command.Root(c.Dir)
+	files := &command.Root{Name: c.Dir}
 	log := slog.New(slog.NewTextHandler(w.Stderr, nil))
 	site := "http://" + terminal.AddressOf(listener) + "/"
 	w.Tell("serving " + c.Dir + " at " + site)

@@ -43,6 +43,10 @@ type Document struct {
 	// error then stops the answer before it begins.
 	Content io.ReadSeeker
 
+	// Open, if not nil, returns the Content instead. It is called only for a client that is to
+	// get content, or its size. The caller closes what it opens.
+	Open func() (io.ReadSeeker, error)
+
 	// Gzip returns the compressed content and its Tag; without content if compression gains
 	// nothing. Nil means the document is never compressed.
 	Gzip func() (content io.ReadSeeker, tag string, err error)
@@ -57,10 +61,15 @@ type Document struct {
 func (d Document) Serve(w http.ResponseWriter, r *http.Request) error {
 	r = combined(r)
 	h := w.Header()
-	answer := &response{ResponseWriter: w, content: cmp.Or[io.ReadSeeker](d.Content, new(bytes.Reader)), ok: http.StatusOK}
+	answer := &response{ResponseWriter: w, content: d.Content, open: d.Open, ok: http.StatusOK}
+	if answer.content == nil && answer.open == nil {
+		answer.content = new(bytes.Reader)
+	}
 	tag := d.Tag
 	if d.Gzip != nil {
-		h.Add("Vary", "Accept-Encoding")
+		if !slices.Contains(h["Vary"], "Accept-Encoding") {
+			h.Add("Vary", "Accept-Encoding")
+		}
 		if acceptsGzip(r.Header) {
 			switch content, packed, err := d.Gzip(); {
 			case err != nil:
@@ -152,10 +161,11 @@ func tagsOf(field string) (tags []string) {
 type response struct {
 	http.ResponseWriter
 	content io.ReadSeeker
-	size    int64 // of the content; negative if unknown
-	ok      int   // the status in place of 200
-	part    bool  // whether only a part of the content is sent
-	err     error // of opening the content; nothing is sent then
+	open    func() (io.ReadSeeker, error) // returns the content, if there is none yet
+	size    int64                         // of the content; negative if unknown
+	ok      int                           // the status in place of 200
+	part    bool                          // whether only a part of the content is sent
+	err     error                         // of opening the content; nothing is sent then
 }
 
 // unknownSize is the size of content whose size is not known yet. It is never reached.
@@ -164,6 +174,9 @@ const unknownSize = 1 << 62
 // Seek implements io.Seeker for http.ServeContent, which asks for the size once it has
 // evaluated the conditions.
 func (w *response) Seek(offset int64, whence int) (int64, error) {
+	if err := w.ready(); err != nil {
+		return 0, err
+	}
 	n, err := w.content.Seek(offset, whence)
 	if whence == io.SeekEnd {
 		if w.size, w.err = n, err; n == unknownSize {
@@ -173,8 +186,22 @@ func (w *response) Seek(offset int64, whence int) (int64, error) {
 	return n, err
 }
 
+// ready opens the content, unless it is there.
+func (w *response) ready() error {
+	if w.content != nil || w.err != nil {
+		return w.err
+	}
+	w.content, w.err = w.open()
+	return w.err
+}
+
 // Read implements io.Reader for http.ServeContent.
-func (w *response) Read(b []byte) (int, error) { return w.content.Read(b) }
+func (w *response) Read(b []byte) (int, error) {
+	if err := w.ready(); err != nil {
+		return 0, err
+	}
+	return w.content.Read(b)
+}
 
 // WriteHeader implements http.ResponseWriter.
 func (w *response) WriteHeader(status int) {
@@ -217,24 +244,38 @@ func (w *response) Write(b []byte) (n int, err error) {
 // is made right here.
 func (w *response) ReadFrom(r io.Reader) (int64, error) {
 	plain := struct{ io.Writer }{w}
+	part, limited := r.(*io.LimitedReader)
 	switch content := w.content.(type) {
 	case *streamReader:
 		n := int64(unknownSize)
-		if part, ok := r.(*io.LimitedReader); ok && w.part {
+		if limited && w.part {
 			n = part.N
 		}
 		return 0, content.send(plain, n)
 	case fs.File:
-		if w.err == nil {
-			return io.Copy(w.ResponseWriter, r)
+		if limited && part.R == io.Reader(w) && w.err == nil {
+			return w.sendFile(content, part.N)
 		}
 	}
 	return io.Copy(plain, r)
 }
 
+// sendFile sends a part of a file, which the system may copy by itself: many pieces at once.
+func (w *response) sendFile(f fs.File, size int64) (sent int64, err error) {
+	control := http.NewResponseController(w.ResponseWriter)
+	for sent < size && err == nil {
+		_ = control.SetWriteDeadline(time.Now().Add(filePieces * pieceTime))
+		var n int64
+		n, err = io.CopyN(w.ResponseWriter, f, min(size-sent, filePieces*pieceSize))
+		sent += n
+	}
+	return sent, err
+}
+
 const (
-	pieceSize = 64 << 10         // written at once
-	pieceTime = 30 * time.Second // for the client to take a piece
+	pieceSize  = 64 << 10         // written at once
+	pieceTime  = 30 * time.Second // for the client to take a piece
+	filePieces = 16               // of a file at once
 )
 
 // clean removes the fields of a document that is not sent.

@@ -14,8 +14,10 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -572,16 +574,59 @@ func OlderHintOf(f *mirror.Feed) string {
 	return OlderHint("sync", show.Address(f.URL), head, f.Verdict, backfill.Findings(f), f.Private)
 }
 
-// A Root is a directory. No name or symbolic link leads out of it. Open opens the
-// directory again for each file, because a site's build may replace it.
-type Root string
+// A Root is a directory. No name or symbolic link leads out of it. Each file is looked for in
+// the directory that has the name then, because a site's build may replace it.
+type Root struct {
+	Name string
 
-// Open opens a file of the directory.
-func (dir Root) Open(name string) (fs.File, error) {
-	root, err := os.OpenRoot(string(dir))
+	mu     sync.Mutex
+	opened *os.Root    // the directory that had the name last; nil if there is none to be kept
+	info   fs.FileInfo // of that directory
+}
+
+// Open implements fs.FS.
+func (dir *Root) Open(name string) (fs.File, error) {
+	root, leave, err := dir.enter()
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
+	defer leave()
 	return root.Open(filepath.FromSlash(name))
+}
+
+// Stat implements fs.StatFS.
+func (dir *Root) Stat(name string) (fs.FileInfo, error) {
+	root, leave, err := dir.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return root.Stat(filepath.FromSlash(name))
+}
+
+// enter returns the directory with the name. It keeps the directory open, except on Windows,
+// where it could not be replaced then. The one kept before may be in use; it is closed when it
+// is collected.
+func (dir *Root) enter() (root *os.Root, leave func(), err error) {
+	dir.mu.Lock()
+	defer dir.mu.Unlock()
+	info, err := os.Stat(dir.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	leave = func() {}
+	if dir.opened != nil && os.SameFile(info, dir.info) {
+		return dir.opened, leave, nil
+	}
+	if root, err = os.OpenRoot(dir.Name); err != nil {
+		return nil, nil, err
+	}
+	if runtime.GOOS == "windows" {
+		return root, func() { _ = root.Close() }, nil
+	}
+	if dir.info, err = root.Stat("."); err != nil {
+		return nil, nil, errors.Join(err, root.Close())
+	}
+	dir.opened = root
+	return root, leave, nil
 }

@@ -83,7 +83,7 @@ func (c *Production) producePMH(w *command.World, log *slog.Logger) (handler htt
 		return nil, nil, err
 	}
 	w.Tell("the feed: " + p.URL())
-	return &publish.Handler{FS: command.Root(c.Out), Logger: log}, waiting, nil
+	return &publish.Handler{FS: &command.Root{Name: c.Out}, Logger: log}, waiting, nil
 }
 
 // linesSince yields the records described by lines, those changed since a time.
