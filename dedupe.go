@@ -170,7 +170,8 @@ func (m *Merger) History() (*History, error) {
 	return m.history(), m.err
 }
 
-// endOfTime is the time of a subscription document without a time: it is the newest.
+// endOfTime is the time of a subscription document without a time, not even one when it was
+// received: it is the newest.
 var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
 // rank returns the rank of the next document. A document without a time counts as updated
@@ -181,7 +182,7 @@ func (m *Merger) rank(doc *Document, reread bool) int32 {
 	switch {
 	case !r.Time.IsZero():
 	case len(m.docs) == 0 || reread:
-		r.Time = endOfTime
+		r.Time = feedtime.First(doc.Response.Received, endOfTime)
 	default:
 		r.Time = m.docs[len(m.docs)-1].Time
 	}

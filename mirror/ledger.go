@@ -74,6 +74,7 @@ type upkeep struct {
 	Pace     time.Duration        `json:"pace,omitempty"`    // the time its entries span; zero if they have no times
 	Move     *move                `json:"move,omitempty"`    // the latest permanent redirect; nil if it is not recent
 	Counted  int64                `json:"counted,omitempty"` // see Ledger.Proof
+	Clock    time.Time            `json:"clock,omitzero"`    // the latest moment of a reading: the ranks of undated documents never go back
 }
 
 // A census says what a Merge has brought.
@@ -591,20 +592,47 @@ func (l Ledger) MarshalJSON() ([]byte, error) {
 	return unescaped(l.l.utc())
 }
 
-// utc returns a copy with all times in UTC, because JSON refuses extreme offsets.
-func (l ledger) utc() *ledger {
-	l = l.clone()
+// ownTimes returns the moments of readings, in lists and values of the ledger's own.
+func (l *ledger) ownTimes() []*time.Time {
 	times := []*time.Time{&l.Looked, &l.Checked, &l.Stale, &l.Inherited, &l.AsOf, &l.Answered}
-	l.Unread = slices.Clone(l.Unread)
+	l.Debts, l.Unread = slices.Clone(l.Debts), slices.Clone(l.Unread)
 	for _, debts := range [][]debt{l.Debts, l.Unread} {
 		for i := range debts {
-			d := &debts[i]
-			times = append(times, &d.Found, &d.Retry, &d.Wait, &d.Rank.Time)
+			times = append(times, &debts[i].Found)
 		}
 	}
 	if l.Stranger != nil {
 		l.Stranger = clone(l.Stranger)
 		times = append(times, &l.Stranger.Since)
+	}
+	if l.Move != nil {
+		l.Move = clone(l.Move)
+		times = append(times, &l.Move.Since, &l.Move.Asked)
+	}
+	return times
+}
+
+// setRight takes the moments that lie in the future, which a wrong clock has set, for now.
+func (l *ledger) setRight(now time.Time) {
+	for _, t := range l.ownTimes() {
+		if t.After(now) {
+			*t = now
+		}
+	}
+	if l.Past != nil {
+		l.Past = clone(l.Past)
+		l.Past.Ledger.setRight(now)
+	}
+}
+
+// utc returns a copy with all times in UTC, because JSON refuses extreme offsets.
+func (l ledger) utc() *ledger {
+	times := append(l.ownTimes(), &l.Clock)
+	for _, debts := range [][]debt{l.Debts, l.Unread} {
+		for i := range debts {
+			d := &debts[i]
+			times = append(times, &d.Retry, &d.Wait, &d.Rank.Time)
+		}
 	}
 	for _, t := range times {
 		*t = t.UTC()

@@ -99,10 +99,11 @@ type Mirror struct {
 	// Budget bounds this, too; the next Update then begins again.
 	Revalidate bool
 
-	// Recheck is the time between two polls with a repeated, conditional request for a
-	// known archive document of a feed, to see whether it has changed (5005#9): the oldest
-	// one and the others in turn. Zero means a day. With a negative number, Update
-	// requests none unless it needs to.
+	// Recheck is the time between two polls with repeated, conditional requests for known
+	// archive documents of a feed, to see whether they have changed (5005#9): the newest or
+	// the oldest one, and others in turn, so that each is requested within thirty days. Of
+	// more than 600 archives, polls request some more often. Zero means a day. With a
+	// negative number, Update requests none unless it needs to.
 	Recheck time.Duration
 
 	Quota Quota // Quota limits how much is stored of each feed.
@@ -398,7 +399,7 @@ func (p *poll) unchanged(r *feedhistory.Reading) {
 // to find out a server answering 304 whatever has changed.
 func (p *poll) asksAnew() bool {
 	at := p.ledger.Answered
-	return p.m.Revalidate || !at.IsZero() && (p.now.Sub(at) >= anewAfter || at.After(p.now.Add(clockError)))
+	return p.m.Revalidate || !at.IsZero() && p.now.Sub(at) >= anewAfter
 }
 
 // anewAfter is the time after which an unchanged subscription document is requested
@@ -566,6 +567,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 		return nil, err
 	}
 	now, ledger := m.now(), &feed.Ledger.l
+	ledger.setRight(now)
 	if ledger.Known.URL != "" && !ledger.hasReading() {
 		ledger.Inherited = now
 	}
@@ -586,7 +588,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	}
 	feed.Polls++
 	feed.Polled = now
-	p.chain.rank = Rank{Time: now, Seq: feed.Polls << 32}
+	p.chain.rank = Rank{Time: feedtime.Later(now, ledger.Clock), Seq: feed.Polls << 32}
 	p.chain.gone, p.chain.ranks = map[string]bool{}, map[string][]int64{}
 	if i := slices.IndexFunc(ledger.Debts, debt.isAlternative); i >= 0 {
 		p.rereads, p.vain = !ledger.Debts[i].rests(now), ledger.Debts[i].Tries

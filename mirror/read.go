@@ -22,7 +22,8 @@ import (
 // which is newer than the first.
 func (p *poll) subscription(r *feedhistory.Reading) error {
 	f, l, doc, kind := p.feed, p.ledger, r.Document, r.Document.Kind()
-	rank := rankOf(doc, Rank{Time: p.m.byNow(doc.Response.Received), Seq: f.Polls << 32})
+	l.Clock = feedtime.Later(l.Clock, p.m.byNow(doc.Response.Received))
+	rank := rankOf(doc, Rank{Time: l.Clock, Seq: f.Polls << 32})
 	if p.chain.read { // the chain may have moved: an archive was not there
 		rank.Seq += 1 << 31
 		if d := l.document(p.chain.linked); d != nil {

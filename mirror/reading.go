@@ -678,7 +678,7 @@ func (l *ledger) join(current []step) {
 			if slices.Contains(at.names, g.Joined) {
 				return true
 			}
-			if at.first < g.Poll && at.read.Before(g.Found) {
+			if at.first < g.Poll && !at.isReadSince(g) {
 				return false
 			}
 		}
@@ -847,7 +847,7 @@ func (c *chainPath) has(p *poll, url string) bool {
 // first that has not changed, and no document of it is damaged or contradicts itself.
 func (c *chainPath) isRead(p *poll) bool {
 	for i, at := range c.current {
-		if !at.read.Equal(p.now) && (i == 0 || !p.chain.met) {
+		if at.last < p.feed.Polls && (i == 0 || !p.chain.met) {
 			return false
 		}
 	}
@@ -972,14 +972,14 @@ func (p *poll) isCovered(url string, current []step) bool {
 // been asked for since, from the newest down to the first that has not changed; and all
 // those beyond it, which no order leads to.
 func (d debt) isAsked(c *chainPath) bool {
-	if slices.ContainsFunc(c.beyond, func(at step) bool { return at.read.Before(d.Found) }) {
+	if slices.ContainsFunc(c.beyond, func(at step) bool { return !at.isReadSince(d) }) {
 		return false
 	}
 	for _, at := range c.current {
 		if at.first < d.Poll && at.altered < d.Poll {
-			return !at.read.Before(d.Found)
+			return at.isReadSince(d)
 		}
-		if at.read.Before(d.Found) {
+		if !at.isReadSince(d) {
 			return false
 		}
 	}
@@ -990,7 +990,7 @@ func (d debt) isAsked(c *chainPath) bool {
 // window was missed.
 func (p *poll) isUnasked(d *DocumentRecord) bool {
 	return !p.backlog.unread && p.ledger.Kind == feedhistory.Archived &&
-		p.ledger.owes(func(g debt) bool { return g.isMissed() && d.Read.Before(g.Found) })
+		p.ledger.owes(func(g debt) bool { return g.isMissed() && !d.step().isReadSince(g) })
 }
 
 // settleWindows writes off the windows and entries behind which archives have the oldest
@@ -1033,6 +1033,7 @@ type step struct {
 	further    []string  // where it goes on beyond the chain
 	lost       bool      // whether its link cannot be used
 	read       time.Time // when it was last read
+	last       int64     // the number of the last poll to read it
 	seq        int64     // of its rank
 	first      int64     // the number of the first poll to read it
 	altered    int64     // the number of the last poll to find it changed
@@ -1078,10 +1079,16 @@ func (ds *documents) replace(c *Commit) {
 
 // step returns the document as the chain sees it.
 func (d *DocumentRecord) step() step {
-	s := step{d.URL, d.Known.Older, "", "", d.Names, d.Further, d.Known.Lost, d.Read, d.Rank.Seq, d.First, d.Altered}
-	s.instead = otherFormat(d.Known)
-	return s
+	return step{
+		url: d.URL, older: d.Known.Older, instead: otherFormat(d.Known), names: d.Names, further: d.Further, lost: d.Known.Lost,
+		read: d.Read, last: d.Last, seq: d.Rank.Seq, first: d.First, altered: d.Altered,
+	}
 }
+
+// isReadSince reports whether the document has been read since a debt was entered: by the
+// numbers of the polls, which no clock can spoil, and by their times, as a debt from elsewhere
+// has no number.
+func (at step) isReadSince(d debt) bool { return at.last >= d.Poll && !at.read.Before(d.Found) }
 
 // otherFormat returns the URL of the next document back in time in its second format; "" if it
 // has one alone.
@@ -1094,8 +1101,8 @@ func otherFormat(k feedhistory.Known) string {
 
 // Archives should not change (5005#9), but do: entries are backdated into them, links are
 // corrected, older archives are added behind the oldest. So each poll asks again for some
-// of the documents that name debts, and from time to time for one of the others: every
-// second time the oldest, otherwise the one unread for longest.
+// of the documents that name debts, and from time to time for some of the others: those
+// unread for longest, so that each is read within thirty days, and one of both ends.
 
 // recheck returns the time between two such requests; a negative one means none.
 func (m *Mirror) recheck() time.Duration { return cmp.Or(m.Recheck, 24*time.Hour) }
@@ -1105,16 +1112,17 @@ func share(n int) int { return min(n, 20, max(4, (n+4)/5)) }
 
 // chooseRechecks decides which known archives the poll requests again.
 func (p *poll) chooseRechecks() error {
-	l, every, more := p.ledger, p.m.recheck(), 0
-	if l.isUnverified() {
-		every, more = inheritedPace(p.feed.Documents, every)
+	l := p.ledger
+	every, most := recheckPace(p.feed.Documents, p.m.recheck())
+	if every < 0 && l.isUnverified() {
+		every, most = recheckPace(p.feed.Documents, longestRecheck)
 	}
 	p.chain.asks = p.ledger.Kind == feedhistory.Archived && p.owes() && !p.backlog.unread
 	p.rechecks, p.whole = map[string]bool{}, map[string]bool{}
 	if p.ledger.Kind != feedhistory.Archived || every < 0 || p.m.Revalidate {
 		return nil
 	}
-	isTime := (l.documents() == 0 || more > 0) && !l.Looked.IsZero() && (!p.now.Before(l.Looked.Add(every)) || l.Looked.After(p.now.Add(clockError)))
+	isTime := !l.Looked.IsZero() && !p.now.Before(l.Looked.Add(every))
 	if !isTime && !p.owes() && !l.owes(p.hasFailed) {
 		return nil
 	}
@@ -1130,50 +1138,34 @@ func (p *poll) chooseRechecks() error {
 	if err := p.recheckNames(c.current); err != nil || !isTime || len(c.current) == 0 {
 		return err
 	}
-	p.recheckInherited(slices.Concat(c.current, c.beyond), more)
-	oldest := c.current[len(c.current)-1]
-	latest, stalest := oldest, oldest
-	for _, at := range slices.Concat(c.current, c.beyond) {
-		if at.read.After(latest.read) {
-			latest = at
-		}
-		if at.read.Before(stalest.read) {
-			stalest = at
-		}
+	known := slices.Concat(c.current, c.beyond)
+	end, oldest := c.current[0], c.current[len(c.current)-1]
+	if oldest.last < end.last {
+		end = oldest
 	}
-	if latest.url == oldest.url {
-		p.rechecks[stalest.link] = true
-	} else {
-		p.rechecks[oldest.link] = true
+	slices.SortStableFunc(known, func(a, b step) int { return cmp.Compare(a.last, b.last) })
+	for _, at := range append(known[:min(most, len(known)):len(known)], end) {
+		p.rechecks[at.link] = true
+		p.whole[at.link] = p.whole[at.link] || at.read.Before(l.Inherited) || !l.Inherited.IsZero() && at.read.After(p.now)
 	}
 	l.Looked = p.now
 	return nil
 }
 
-// inheritedTime is the time within which the archives that were read before there were
-// ledgers are read again, and inheritedShare the most of them in one poll.
+// Each archive is read again within longestRecheck, by polls that read at most recheckShare.
 const (
-	inheritedTime  = 30 * 24 * time.Hour
-	inheritedShare = 20
+	longestRecheck = 30 * 24 * time.Hour
+	recheckShare   = 20
 )
 
-// inheritedPace returns how often, and how many of them, polls read again.
-func inheritedPace(documents int64, every time.Duration) (time.Duration, int) {
-	if every <= 0 {
-		every = 24 * time.Hour
+// recheckPace returns how often, and how many archives, polls read again; a negative time
+// means none.
+func recheckPace(documents int64, every time.Duration) (time.Duration, int) {
+	if every < 0 {
+		return every, 0
 	}
-	every = min(every, inheritedTime*inheritedShare/time.Duration(max(documents, inheritedShare)))
-	return every, int(min(inheritedShare, 1+documents*int64(every/time.Second)/int64(inheritedTime/time.Second)))
-}
-
-// recheckInherited chooses archives read before there were ledgers, the stalest first. They
-// are read again even if they have not changed: they may have links that were not kept.
-func (p *poll) recheckInherited(known []step, most int) {
-	known = slices.DeleteFunc(known, func(at step) bool { return !at.read.Before(p.ledger.Inherited) })
-	slices.SortStableFunc(known, func(a, b step) int { return a.read.Compare(b.read) })
-	for _, at := range known[:min(most, len(known))] {
-		p.rechecks[at.link], p.whole[at.link] = true, true
-	}
+	every = min(every, longestRecheck*recheckShare/time.Duration(max(documents, recheckShare)))
+	return every, int(min(recheckShare, 1+documents*int64(every/time.Second)/int64(longestRecheck/time.Second)))
 }
 
 // recheckNames chooses among the known documents that name debts, the stalest first.
@@ -1197,7 +1189,7 @@ func (p *poll) recheckNames(chain []step) error {
 			by[d.URL] = append(by[d.URL], url)
 		}
 	}
-	slices.SortStableFunc(known, func(a, b *DocumentRecord) int { return a.Read.Compare(b.Read) })
+	slices.SortStableFunc(known, func(a, b *DocumentRecord) int { return cmp.Compare(a.Last, b.Last) })
 	for _, d := range known[:share(len(known))] {
 		name := by[d.URL][p.feed.Polls%int64(len(by[d.URL]))]
 		p.rechecks[name] = true
@@ -1225,8 +1217,12 @@ func (p *poll) noteChecked(changed bool) error {
 	}
 	l.Checked = time.Time{}
 	for _, at := range slices.Concat(c.current, c.beyond) {
-		if l.Checked.IsZero() || at.read.Before(l.Checked) {
-			l.Checked = at.read
+		read := at.read
+		if read.After(p.now) { // by a wrong clock
+			read = p.now
+		}
+		if l.Checked.IsZero() || read.Before(l.Checked) {
+			l.Checked = read
 		}
 	}
 	return nil
