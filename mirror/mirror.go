@@ -356,6 +356,7 @@ func (p *poll) fail(doc *feedhistory.Document, err error) error {
 // reach notes that the walk has come to a document.
 func (p *poll) reach(url string) {
 	if p.chain.read {
+		p.chain.aside = p.chain.own[url] && p.rechecks[url] || p.chain.aside && p.chain.leadsTo(url)
 		p.chain.beyond = url != p.chain.start && (p.chain.beyond || !p.chain.leadsTo(url) && url != p.ledger.Known.Older)
 	}
 	if p.backlog.urls[url] && !p.rechecks[url] {
@@ -534,6 +535,7 @@ type chainWalk struct {
 	forms  bool     // the first two of these lead to one document in two formats
 	rank   Rank     // the rank of the latest document
 	beyond bool     // the walk has left the chain from the subscription document
+	aside  bool     // it reads a document of that chain again, and perhaps those the document newly leads to
 	chainReading
 }
 
@@ -693,7 +695,7 @@ func (p *poll) processed(url string) bool {
 		return p.leavesAlone(d)
 	}
 	d := p.documents.get(url)
-	return d != nil && d.First < p.feed.Polls && !(p.chain.beyond && p.isUnasked(d))
+	return d != nil && d.First < p.feed.Polls && !(p.chain.beyond && !p.chain.aside && p.isUnasked(d))
 }
 
 // leavesAlone reports whether a document owed is not to be requested now.

@@ -768,6 +768,7 @@ type chainReading struct {
 	paid   int                // the windows that documents have joined
 	joined bool               // the chain has an entry known before
 	newer  []string           // the documents at which the feed is said to begin, but which could not be read
+	own    map[string]bool    // the links of the chain as it was before
 	gone   map[string]bool    // known documents that no longer answer
 	ranks  map[string][]int64 // for a known document outside of the chain, the ranks its entries have their copies from
 }
@@ -987,10 +988,10 @@ func (d debt) isAsked(c *chainPath) bool {
 }
 
 // isUnasked reports whether a document beyond the chain has not been asked for since a
-// window was missed.
+// window was missed that no archive joins.
 func (p *poll) isUnasked(d *DocumentRecord) bool {
 	return !p.backlog.unread && p.ledger.Kind == feedhistory.Archived &&
-		p.ledger.owes(func(g debt) bool { return g.isMissed() && !d.step().isReadSince(g) })
+		p.ledger.owes(func(g debt) bool { return g.isMissed() && g.Joined == "" && !d.step().isReadSince(g) })
 }
 
 // settleWindows writes off the windows and entries behind which archives have the oldest
@@ -1137,6 +1138,10 @@ func (p *poll) chooseRechecks() error {
 	}
 	if err := p.recheckNames(c.current); err != nil || !isTime || len(c.current) == 0 {
 		return err
+	}
+	p.chain.own = map[string]bool{}
+	for _, at := range c.current {
+		p.chain.own[at.link] = true
 	}
 	known := slices.Concat(c.current, c.beyond)
 	end, oldest := c.current[0], c.current[len(c.current)-1]
