@@ -41,7 +41,7 @@ func (d *Document) isSubscription() bool {
 // for entries to come.
 func (d *Document) isCurrent() bool {
 	link, ok := d.Links.Rel(relCurrent)
-	url := iri.WithoutFragment(link.Href)
+	url := iri.Address(link.Href)
 	return ok && (url == d.URL || url == d.Response.Requested)
 }
 
@@ -59,7 +59,7 @@ func (d *Document) beginning() (Link, bool) {
 // beginsElsewhere reports whether the document links to another one as the beginning.
 func (d *Document) beginsElsewhere() bool {
 	link, ok := d.beginning()
-	return ok && iri.WithoutFragment(link.Href) != d.URL
+	return ok && iri.Address(link.Href) != d.URL
 }
 
 // mostSteps is the maximum number of documents to read to find where a feed begins.
@@ -169,7 +169,7 @@ func (w *walk) step(path []*fetchResult, url string) (next *fetchResult, gap *Ga
 // beginning, and names none.
 func (w *walk) elsewhere(l *fetchResult) (url string, gap *Gap) {
 	link, ok := l.doc.beginning()
-	url = iri.WithoutFragment(link.Href)
+	url = iri.Address(link.Href)
 	switch {
 	case !ok && l.doc.isSubscription():
 		return "", nil
@@ -197,7 +197,7 @@ func (w *walk) doubt(start *fetchResult, gap *Gap) {
 	}
 	if isLasting(gap) {
 		link, _ := d.beginning()
-		start.begins, start.again = iri.WithoutFragment(link.Href), false
+		start.begins, start.again = iri.Address(link.Href), false
 	}
 	w.log("the feed may begin elsewhere", "url", iri.Shown(start.url), "named", iri.Shown(gap.URL), "error", gap.Err)
 	d.Notes = append(d.Notes, Note{Code: "beginning-not-there",
@@ -237,7 +237,7 @@ func isTwin(l, beginning *fetchResult) bool {
 func isElsewhere(d *Document) bool {
 	self, ok := d.Links.Rel(relSelf)
 	link, _ := d.beginning()
-	return ok && d.Kind() != Paged && iri.WithoutFragment(self.Href) != iri.WithoutFragment(link.Href)
+	return ok && d.Kind() != Paged && iri.Address(self.Href) != iri.Address(link.Href)
 }
 
 // unreached continues with a document read to find the beginning, but not reached by
@@ -326,7 +326,7 @@ func (w *walk) shows(d *Document) bool {
 // as its newer neighbour.
 func (w *walk) leadsBack(d *Document) bool {
 	return slices.ContainsFunc(d.Links, func(l Link) bool {
-		url := iri.WithoutFragment(l.Href)
+		url := iri.Address(l.Href)
 		switch l.Rel {
 		case relCurrent, relNextArchive, relFirst, relPrevious:
 			return url != d.URL && url != d.Response.Requested && w.loops.HasSeen(url)
@@ -419,7 +419,7 @@ func (w *walk) succeeds(at lead, d *Document) bool {
 		return false
 	}
 	older, ok := d.Links.Rel(relPrevArchive)
-	return ok && w.loops.HasSeen(iri.WithoutFragment(older.Href))
+	return ok && w.loops.HasSeen(iri.Address(older.Href))
 }
 
 // isAhead reports whether all entries of an archive are in the subscription document, or
@@ -435,7 +435,7 @@ func (w *walk) isAhead(d *Document) bool {
 // there.
 func (w *walk) otherBeginning(l *fetchResult) (Link, bool) {
 	current, ok := l.doc.Links.Rel(relCurrent)
-	current.Href = iri.WithoutFragment(current.Href)
+	current.Href = iri.Address(current.Href)
 	is := ok && w.kind == Archived && l.url != w.start && current.Href != l.url && current.Href != l.doc.URL &&
 		iri.Post(current.Href) != iri.Post(w.start) && !w.foreign(current.Href) && !w.begins(current.Href)
 	return current, is
@@ -445,7 +445,7 @@ func (w *walk) otherBeginning(l *fetchResult) (Link, bool) {
 // walk has tried it.
 func (w *walk) begins(url string) bool {
 	link, ok := w.feedSigns().head.beginning()
-	return ok && iri.WithoutFragment(link.Href) == url
+	return ok && iri.Address(link.Href) == url
 }
 
 // isNeedless reports whether the absence of a lead's document hides nothing.
@@ -470,7 +470,7 @@ func isAbsent(err error) bool {
 // processed reports whether the caller had processed a document before this walk. The
 // caller's answer no longer counts for a URL the walk has read.
 func (w *walk) processed(url string) bool {
-	url = iri.WithoutFragment(url)
+	url = iri.Address(url)
 	return w.past.Processed != nil && !w.loops.HasSeen(url) && w.past.Processed(url)
 }
 

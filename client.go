@@ -543,7 +543,7 @@ func (d *Document) Known() Known { return d.memory(d.Kind()) }
 func (d *Document) memory(feed Kind) Known {
 	older, _ := d.Links.Rel(feed.Older())
 	targets := d.Links.targets(feed.Older())
-	k := Known{URL: d.URL, Kind: d.Kind(), Older: iri.WithoutFragment(older.Href), Lost: d.loses(feed.Older()), Damaged: d.mendedDamage(feed) != nil}
+	k := Known{URL: d.URL, Kind: d.Kind(), Older: iri.Address(older.Href), Lost: d.loses(feed.Older()), Damaged: d.mendedDamage(feed) != nil}
 	if len(targets) > 1 {
 		k.Instead, k.Formats = targets[1], d.Links.areFormats(targets[0], targets[1])
 	}

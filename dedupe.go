@@ -234,7 +234,7 @@ func (m *Merger) add(doc *Document, from *Reading) {
 func (m *Merger) follow(doc *Document, first bool) {
 	self, _ := doc.Links.Rel(relSelf)
 	for _, name := range []string{doc.URL, doc.Response.Requested, self.Href} {
-		m.read[iri.WithoutFragment(name)] = true
+		m.read[iri.Address(name)] = true
 	}
 	targets := doc.Links.targets(m.h.Kind.Older())
 	if link, ok := doc.beginning(); first && !doc.isSubscription() {
@@ -244,7 +244,7 @@ func (m *Merger) follow(doc *Document, first bool) {
 		targets = append(targets, link.Href)
 	}
 	for _, url := range targets {
-		m.links[iri.WithoutFragment(url)] = doc.URL
+		m.links[iri.Address(url)] = doc.URL
 	}
 }
 

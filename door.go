@@ -29,7 +29,7 @@ var _ = door.Open(door.Functions{
 	},
 	LeadsTo: func(document any, url string) bool {
 		return slices.ContainsFunc(document.(*Document).Links, func(l Link) bool {
-			return isHistory(l.Rel) && iri.WithoutFragment(l.Href) == url
+			return isHistory(l.Rel) && iri.Address(l.Href) == url
 		})
 	},
 	Contradicts: func(err error) string {

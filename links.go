@@ -80,7 +80,7 @@ const mostTargets = 4
 func (l Links) targets(rel string) (urls []string) {
 	for distance := range 3 {
 		for _, link := range l {
-			url := iri.WithoutFragment(link.Href)
+			url := iri.Address(link.Href)
 			if link.Rel == rel && link.distance() == distance && len(urls) < mostTargets && !slices.Contains(urls, url) {
 				urls = append(urls, url)
 			}
@@ -94,7 +94,7 @@ func (l Links) targets(rel string) (urls []string) {
 func (l Links) areFormats(a, b string) bool {
 	declared := func(url string) string {
 		for _, link := range l {
-			if iri.WithoutFragment(link.Href) == url {
+			if iri.Address(link.Href) == url {
 				return link.Type
 			}
 		}
@@ -271,11 +271,11 @@ func (d *Document) Further(feed Kind) (further Links) {
 		main = &older
 	}
 	for _, link := range d.Links {
-		link.Href = iri.WithoutFragment(link.Href)
+		link.Href = iri.Address(link.Href)
 		switch {
 		case !d.goesBeyond(feed, link.Rel), link.distance() > 0, len(further) == 2*mostTargets,
 			link.Href == d.URL, link.Href == d.Response.Requested,
-			main != nil && link.Href == iri.WithoutFragment(main.Href),
+			main != nil && link.Href == iri.Address(main.Href),
 			main != nil && link.Rel == main.Rel && link.Type != main.Type && link.Type != "" && main.Type != "", // another format of the same document
 			slices.ContainsFunc(further, func(l Link) bool { return l.Href == link.Href }):
 		default:

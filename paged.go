@@ -33,5 +33,5 @@ func (w *walk) watchPages(l *fetchResult) {
 		return
 	}
 	last, _ := l.doc.Links.Rel(relLast)
-	w.ahead.EndAt(iri.WithoutFragment(last.Href))
+	w.ahead.EndAt(iri.Address(last.Href))
 }

@@ -143,7 +143,7 @@ func (w *walk) run(url string) {
 // resume continues where earlier walks were cut short.
 func (w *walk) resume(kind Kind, pending []string) {
 	for _, url := range pending {
-		url = iri.WithoutFragment(url)
+		url = iri.Address(url)
 		if w.ended || w.loops.HasSeen(url) || kind == Archived && w.processed(url) || w.past.Wanted != nil && !w.past.Wanted(url) {
 			continue
 		}
@@ -432,7 +432,7 @@ func (w *walk) noteLeads(l *fetchResult) {
 	}
 	further := l.doc.Further(w.kind)
 	if next, ok := l.doc.Links.Rel(relNextArchive); ok && w.kind == Archived && l.doc.says(relPrevArchive) { // a fork
-		next.Href = iri.WithoutFragment(next.Href)
+		next.Href = iri.Address(next.Href)
 		further = append(further, next)
 	}
 	if current, ok := w.otherBeginning(l); ok {
@@ -488,7 +488,7 @@ func (w *walk) examine(at lead) {
 		w.yieldDocument(l)
 		w.contradiction(at)
 		if older := l.known.Older; older != "" {
-			w.leads = append(w.leads, lead{Link{Rel: w.kind.Older(), Href: iri.WithoutFragment(older)}, at.from, at.root, at.mark})
+			w.leads = append(w.leads, lead{Link{Rel: w.kind.Older(), Href: iri.Address(older)}, at.from, at.root, at.mark})
 		}
 		return
 	case l.doc == nil:
@@ -506,7 +506,7 @@ func (w *walk) examine(at lead) {
 	fresh := w.loops.IsNew(l.doc.facts()) && !newer
 	for _, link := range l.doc.Links {
 		if isHistory(link.Rel) && link.Rel != relCurrent && link.Rel != relFirst && link.distance() == 0 {
-			link.Href = iri.WithoutFragment(link.Href)
+			link.Href = iri.Address(link.Href)
 			w.leads = append(w.leads, lead{link, l.doc.URL, at.root, at.mark})
 		}
 	}
@@ -613,7 +613,7 @@ func (w *walk) source() chain.Source[*fetchResult, *Document] {
 			}
 		},
 		Named:    w.named,
-		Expected: func(url string) string { return iri.WithoutFragment(w.known(url).Older) },
+		Expected: func(url string) string { return iri.Address(w.known(url).Older) },
 		May:      w.mayGuess,
 		Confirms: func(url string, l *fetchResult) bool {
 			return l != nil && l.err == nil && (l.doc == nil || l.doc.URL == url)
@@ -639,7 +639,7 @@ func (w *walk) named(head *Document) (url string, early bool) {
 		return "", false
 	}
 	link, ok := head.Links.Rel(kind.Older())
-	url = iri.WithoutFragment(link.Href)
+	url = iri.Address(link.Href)
 	return url, ok && link.distance() == 0 && !(kind == Archived && w.start != "" && w.processed(head.URL)) && w.known(url) == (Known{}) && w.may(url)
 }
 
@@ -698,7 +698,7 @@ func (l *fetchResult) older(feed Kind) (urls []string, lost bool) {
 	if l.unchanged && rel != "" {
 		for _, url := range []string{l.known.Older, l.known.Instead} {
 			if url != "" {
-				urls = append(urls, iri.WithoutFragment(url))
+				urls = append(urls, iri.Address(url))
 			}
 		}
 		return urls, l.known.Lost

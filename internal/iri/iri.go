@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -231,6 +232,26 @@ func WithoutFragment(u string) string {
 	u, _, _ = strings.Cut(u, "#")
 	return u
 }
+
+// Address returns the URL by which the target of a link is requested and known: without its
+// fragment, and without the number of a session, which some servers write anew into each link.
+func Address(link string) string {
+	path, query, hasQuery := strings.Cut(session.ReplaceAllString(WithoutFragment(link), ""), "?")
+	if !hasQuery {
+		return path
+	}
+	kept := slices.DeleteFunc(strings.Split(query, "&"), func(parameter string) bool {
+		name, _, _ := strings.Cut(strings.ToLower(parameter), "=")
+		return name == "jsessionid" || name == "phpsessid"
+	})
+	if len(kept) == 0 {
+		return path
+	}
+	return path + "?" + strings.Join(kept, "&")
+}
+
+// session is the number of a session in a path, as servlet containers write it.
+var session = regexp.MustCompile(`(?i);jsessionid=[^/?;]*`)
 
 // Post returns an http or https URL without its scheme and without campaign parameters;
 // everything else stays as it is. It returns "" for any other text.

@@ -83,3 +83,20 @@ func TestDirectory(t *testing.T) {
 		}
 	}
 }
+
+// A link's address has neither a fragment nor the number of a session; all else stays.
+func TestAddress(t *testing.T) {
+	for link, want := range map[string]string{
+		"http://a.example/1":                                 "http://a.example/1",
+		"http://a.example/1#top":                             "http://a.example/1",
+		"http://a.example/1;jsessionid=0A1b!-9":              "http://a.example/1",
+		"http://a.example/1;JSESSIONID=0;v=2/b?page=3&q":     "http://a.example/1;v=2/b?page=3&q",
+		"http://a.example/1?PHPSESSID=0a":                    "http://a.example/1",
+		"http://a.example/1?page=2&PHPSESSID=0a&jsessionid=": "http://a.example/1?page=2",
+		"http://a.example/1?":                                "http://a.example/1?",
+		"http://a.example/1?sessid=2&jsessionids=3":          "http://a.example/1?sessid=2&jsessionids=3",
+		"": "",
+	} {
+		require.Equal(t, want, Address(link))
+	}
+}
