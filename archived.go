@@ -171,7 +171,7 @@ func (w *walk) elsewhere(l *fetchResult) (url string, gap *Gap) {
 	link, ok := l.doc.beginning()
 	url = iri.Address(link.Href)
 	switch {
-	case !ok && l.doc.isSubscription():
+	case !ok && (l.doc.isSubscription() || w.isNamedBack(l)):
 		return "", nil
 	case !ok:
 		return "", &Gap{URL: l.url, Reason: ReasonDetached,
@@ -183,6 +183,33 @@ func (w *walk) elsewhere(l *fetchResult) (url string, gap *Gap) {
 		return "", nil
 	}
 	return url, nil
+}
+
+// isNamedBack reports whether the archive that a document leads to names the document as the
+// feed's beginning: the mark of an archive it has is a mistake. The archive is held until the
+// chain reaches it.
+func (w *walk) isNamedBack(l *fetchResult) bool {
+	if w.known(l.url).Begins == l.doc.URL {
+		l.begins = l.doc.URL
+		return true
+	}
+	older := l.doc.Links.targets(relPrevArchive)
+	if len(older) == 0 || w.processed(older[0]) || w.forbids(older[0]) != nil {
+		return false
+	}
+	archive := w.load(older[0])
+	if archive.doc == nil || archive.err != nil || w.strayed(archive, "") != nil {
+		w.loops.Forget(older[0])
+		return false
+	}
+	archive.from = l.doc.URL
+	w.held = append(w.held, archive)
+	current, _ := archive.doc.Links.Rel(relCurrent)
+	if url := iri.Address(current.Href); url != l.url && url != l.doc.URL {
+		return false
+	}
+	l.begins = l.doc.URL
+	return true
 }
 
 // doubt reports that the walk may not begin where the feed does: by a gap, or by a note
