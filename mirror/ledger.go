@@ -38,7 +38,7 @@ type ledger struct {
 	Census    census               `json:"census,omitempty"`    // what a Merge has brought
 	Unsettled bool                 `json:"unsettled,omitempty"` // the chain of archives may have changed since it was last checked
 
-	Looked  time.Time `json:"looked,omitzero"`  // when an archive was last requested only to see whether it has changed
+	Looked  time.Time `json:"looked,omitzero"`  // when an archive was last requested only to see whether it has changed, or pages were read only to find what is owed
 	Checked time.Time `json:"checked,omitzero"` // see Ledger.Checked
 
 	Elsewhere bool `json:"elsewhere,omitempty"` // the feed is said to begin at another document, never read yet

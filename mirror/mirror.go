@@ -223,6 +223,7 @@ func (m *Mirror) Update(ctx context.Context, url string) (*Report, error) {
 	if err := p.chooseRechecks(); err != nil {
 		return p.stop(err)
 	}
+	p.choosePages()
 	if err := p.walks(); err != nil {
 		return p.stop(err)
 	}
@@ -279,6 +280,7 @@ func (p *poll) take(r *feedhistory.Reading, err error) error {
 // miss processes a gap of a Reading, or in its place. One within a document belongs to the
 // document's commit.
 func (p *poll) miss(gap *feedhistory.Gap, known feedhistory.Known) error {
+	p.pages.torn = p.pages.torn || isWithin(gap) || !p.isAside(gap.URL)
 	switch {
 	case !isWithin(gap):
 		return p.step(gap.Document, func() error {
@@ -357,12 +359,18 @@ func (p *poll) fail(doc *feedhistory.Document, err error) error {
 func (p *poll) reach(url string) {
 	if p.chain.read {
 		p.chain.aside = p.chain.own[url] && p.rechecks[url] || p.chain.aside && p.chain.leadsTo(url)
-		p.chain.beyond = url != p.chain.start && (p.chain.beyond || !p.chain.leadsTo(url) && url != p.ledger.Known.Older)
+		p.chain.beyond = p.isAside(url)
 	}
 	if p.backlog.urls[url] && !p.rechecks[url] {
 		delete(p.backlog.urls, url) // a gap naming the document may follow
 		p.backlog.reached = true
 	}
+}
+
+// isAside reports whether the walk does not come to a document along the chain from the
+// subscription document.
+func (p *poll) isAside(url string) bool {
+	return url != p.chain.start && (p.chain.beyond || !p.chain.leadsTo(url) && url != p.ledger.Known.Older)
 }
 
 // wants reports whether a document owed or to be requested again is still wanted: a link
@@ -543,6 +551,8 @@ type chainWalk struct {
 type pageWalk struct {
 	toEnd bool // to the end, not only to the first known page
 	fresh bool // the latest page brought something new
+	ended bool // it has come to a page that names no next
+	torn  bool // a page on the way could not be read, or not all of it
 }
 
 // goesOn reports whether the page after the latest one is wanted.
@@ -714,7 +724,7 @@ func (p *poll) known(url string) feedhistory.Known {
 		if p.request.doubted || !p.allowance.full && p.ledger.owes(isShort) || p.ledger.owes(isCutShort) {
 			return feedhistory.Known{}
 		}
-		if p.ledger.Kind == feedhistory.Paged {
+		if p.ledger.Kind == feedhistory.Paged && !p.pages.toEnd {
 			known.Older, known.Instead = "", ""
 		}
 		if p.asksAnew() {
@@ -820,6 +830,7 @@ func (p *poll) finish() (*Report, error) {
 	if p.documents.err != nil {
 		return p.stop(p.documents.err)
 	}
+	p.settlePages()
 	changed := p.ledger.Unsettled
 	if changed || p.owes() {
 		if err := p.settle(); err != nil {

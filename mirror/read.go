@@ -74,8 +74,11 @@ func (p *poll) subscription(r *feedhistory.Reading) error {
 		p.chain.asks = p.chain.asks || p.owes() && !p.backlog.unread
 	}
 	p.readAt(doc.Response)
-	if kind == feedhistory.Paged && !p.pages.goesOn() {
-		return nil
+	if kind == feedhistory.Paged {
+		p.endPages(doc)
+		if !p.pages.goesOn() {
+			return nil
+		}
 	}
 	return p.link(doc, kind, r.Known.Formats)
 }
@@ -281,6 +284,7 @@ func (p *poll) page(r *feedhistory.Reading, rank Rank) error {
 		return err
 	}
 	p.commits.held, p.pages.fresh, p.brought = &m.change, m.fresh, m.brings()
+	p.endPages(doc)
 	if m.refused > 0 {
 		return p.refuse(doc, m.refused, rank, true)
 	}
@@ -403,7 +407,7 @@ func furtherOf(doc *feedhistory.Document) (urls []string) {
 func olderOf(doc *feedhistory.Document, kind feedhistory.Kind) (string, bool) {
 	rel := kind.Older()
 	link, ok := doc.Links.Rel(rel)
-	return iri.WithoutFragment(link.Href), ok && rel != ""
+	return iri.Address(link.Href), ok && rel != ""
 }
 
 // link marks the document linked by doc as pending, unless it has been processed. Its first two
@@ -413,7 +417,7 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind, forms bool
 	p.chain.linked, p.chain.links, p.chain.forms = url, nil, forms
 	for _, l := range doc.Links {
 		if l.Rel == "prev-archive" || l.Rel == "next" {
-			p.chain.links = append(p.chain.links, iri.WithoutFragment(l.Href))
+			p.chain.links = append(p.chain.links, iri.Address(l.Href))
 		}
 	}
 	if !ok || url == doc.URL || url == doc.Response.Requested {

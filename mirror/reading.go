@@ -918,8 +918,7 @@ func (p *poll) writeOff(c *chainPath) {
 		l.Debts = slices.DeleteFunc(owed, func(d debt) bool {
 			isUnread := d.isDocument() && !isOwed(d)
 			if isUnread {
-				d.Found = p.now
-				l.Unread = lastOf(append(slices.Clone(l.Unread), d), recentLimit)
+				p.withdraw(d)
 			}
 			return isUnread
 		})
@@ -927,6 +926,47 @@ func (p *poll) writeOff(c *chainPath) {
 	l.crossOut(func(d debt) bool {
 		isElsewhere := d.isWithin() && !d.Quota && d.Reason != feedhistory.ReasonDetached && !c.has(p, d.URL)
 		return rebuilt && d.isMissed() || isElsewhere && !isNeeded(d.URL)
+	})
+}
+
+// withdraw notes a document written off.
+func (p *poll) withdraw(d debt) {
+	d.Found = p.now
+	p.ledger.Unread = lastOf(append(slices.Clone(p.ledger.Unread), d), recentLimit)
+}
+
+// Pages are read until one has nothing new. What is missing behind it is found by a poll that
+// reads every page, from the first to one that names no next: while something is owed, one a day.
+
+// isOfPages reports whether a reading of every page pays for a debt.
+func (d debt) isOfPages() bool { return d.isDocument() && d.Page && !d.Quota || d.isMissed() }
+
+// choosePages decides whether the poll reads every page.
+func (p *poll) choosePages() {
+	l := p.ledger
+	isTime := l.Looked.IsZero() || p.now.Sub(l.Looked) >= 24*time.Hour
+	if l.Kind == feedhistory.Paged && isTime && l.owes(func(d debt) bool { return d.isOfPages() && !d.isCut() }) {
+		p.pages.toEnd, l.Looked = true, p.now
+	}
+}
+
+// endPages notes that a page names no next one.
+func (p *poll) endPages(doc *feedhistory.Document) {
+	_, goesOn := olderOf(doc, feedhistory.Paged)
+	p.pages.ended = p.pages.ended || !p.chain.beyond && !goesOn && !doc.Known().Lost
+}
+
+// settlePages crosses out what a reading of every page pays.
+func (p *poll) settlePages() {
+	if p.ledger.Kind != feedhistory.Paged || !p.pages.ended || p.pages.torn {
+		return
+	}
+	p.ledger.crossOut(func(d debt) bool {
+		isPaid := d.isOfPages() && (d.isDocument() || d.Poll < p.feed.Polls)
+		if isPaid && d.isDocument() {
+			p.withdraw(d)
+		}
+		return isPaid
 	})
 }
 
@@ -1207,7 +1247,10 @@ func (p *poll) recheckNames(chain []step) error {
 func (p *poll) noteChecked(changed bool) error {
 	l := p.ledger
 	if l.Kind != feedhistory.Archived {
-		l.Looked, l.Checked = time.Time{}, time.Time{}
+		l.Checked = time.Time{}
+		if l.Kind != feedhistory.Paged || !l.owes(debt.isOfPages) {
+			l.Looked = time.Time{}
+		}
 		return nil
 	}
 	if l.Looked.IsZero() || p.m.Revalidate && !p.cut {
