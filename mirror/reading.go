@@ -1316,7 +1316,38 @@ func (p *poll) isStranger(doc *feedhistory.Document) (bool, error) {
 		return false, p.documents.err
 	}
 	has, err := p.hasEntryOf(doc)
-	return !has, cmp.Or(err, p.documents.err)
+	return !has && !p.joins(doc, head), cmp.Or(err, p.documents.err)
+}
+
+// mostJoining is the maximum number of archives to request to find whether a document is of
+// another feed.
+const mostJoining = 10
+
+// joins reports whether the chain from a document leads to a known archive, or to the own address
+// of the document shown before: feeds of which each document has an id of its own show only the
+// entries since the last archive was closed.
+func (p *poll) joins(doc, before *feedhistory.Document) bool {
+	own := map[string]bool{}
+	for _, l := range before.Links {
+		if url := iri.Address(l.Href); (l.Rel == "self" || l.Rel == "via") && url != p.request.url && url != p.feed.URL {
+			own[url] = true
+		}
+	}
+	client := p.m.clientFor(p.feed.URL)
+	for range mostJoining {
+		older, ok := olderOf(doc, feedhistory.Archived)
+		if !ok {
+			return false
+		}
+		if own[older] || p.documents.get(older) != nil {
+			return true
+		}
+		var err error
+		if doc, err = client.Get(p.ctx, older); err != nil {
+			return false
+		}
+	}
+	return false
 }
 
 // hasEntryOf reports whether an entry of a document is known, of the feed at the address now.
