@@ -20,12 +20,17 @@ import (
 
 // The identity of entries without an id (5005#22).
 
-// identify sets the ID of an entry without one: its link, or else a digest of its
+// identify sets the ID of an entry without one: its link, or else the address of its
+// enclosure without the query, which may count downloads or be signed; or else a digest of its
 // content.
 func (e *Entry) identify(format Format) {
 	e.WeakID = true
 	if e.Links.has(relAlternate) {
 		e.ID = e.Links.alternate()
+		return
+	}
+	if file, ok := e.Links.Rel("enclosure"); ok && iri.IsHTTP(file.Href) {
+		e.ID, _, _ = strings.Cut(iri.WithoutFragment(file.Href), "?")
 		return
 	}
 	h := sha256.New()
@@ -48,16 +53,17 @@ func (e *Entry) say(w io.Writer, format Format) {
 }
 
 // tellApart sets different IDs for entries of one document without an id, but with the
-// same link. The oldest keeps the link, so known IDs do not change; the IDs of the
-// others are made of link, title and time.
+// same link or enclosure. The oldest keeps the link, so known IDs do not change; the IDs of the
+// others, and of all with one enclosure, are made of it, title and time.
 func tellApart(entries []*Entry) {
 	byLink := map[string][]*Entry{}
 	for _, e := range entries {
-		if e.WeakID && e.Links.has(relAlternate) {
+		if e.WeakID && iri.IsHTTP(e.ID) {
 			byLink[e.ID] = append(byLink[e.ID], e)
 		}
 	}
 	for _, same := range byLink {
+		isFile := !same[0].Links.has(relAlternate) && len(same) > 1
 		oldest := same[len(same)-1] // usually the newest come first
 		for _, e := range slices.Backward(same) {
 			if t := e.Time(); !t.IsZero() && t.Before(oldest.Time()) {
@@ -65,7 +71,8 @@ func tellApart(entries []*Entry) {
 			}
 		}
 		for _, e := range same {
-			if e.literalTitle() != oldest.literalTitle() || !e.Time().Equal(oldest.Time()) { // otherwise it is a copy
+			isCopy := e.literalTitle() == oldest.literalTitle() && e.Time().Equal(oldest.Time())
+			if !isCopy || isFile {
 				e.ID = e.madeID()
 			}
 		}

@@ -58,6 +58,7 @@ type ledger struct {
 	Stranger  *stranger   `json:"stranger,omitempty"`  // the other feed that answers; nil if none does
 	Past      *generation `json:"past,omitempty"`      // the earlier feed at this address; nil if there is none
 	Since     int64       `json:"since,omitempty"`     // the number of commits when this feed was adopted there
+	Aliases   aliases     `json:"aliases,omitempty"`   // the other IDs of its entries; see merger.joinPosts
 	Inherited time.Time   `json:"inherited,omitzero"`  // when it was begun for a feed read before there were ledgers; zero for others
 
 	upkeep

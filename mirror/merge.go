@@ -300,53 +300,162 @@ func (mg *merger) joinPosts(s *source, records map[string]*Record) (joined bool,
 	for _, e := range slices.Backward(doc.Entries) {
 		here[e.ID] = e
 	}
+	isNew := func(e *feedhistory.Entry) bool { return records[e.ID] == nil }
+	if !slices.ContainsFunc(doc.Entries, isNew) {
+		return false, nil
+	}
 	for _, e := range doc.Entries {
-		if post := iri.Post(e.ID); records[e.ID] == nil && e.Post() != "" {
+		if post := iri.Post(e.ID); isNew(e) && e.Post() != "" {
 			names = append(names, "http://"+post, "https://"+post, iri.OtherScheme(e.ID))
 		}
 	}
-	if len(names) == 0 {
-		return false, nil
-	}
-	known, err := mg.records(names)
-	if err != nil {
-		return false, err
+	known := map[string]*Record{}
+	if len(names) > 0 {
+		if known, err = mg.records(names); err != nil {
+			return false, err
+		}
 	}
 	entries, first := slices.Clone(doc.Entries), map[string]*feedhistory.Entry{}
 	for i, e := range entries {
-		post := e.Post()
-		if post == "" || records[e.ID] != nil {
+		if !isNew(e) {
 			continue
 		}
+		post := e.Post()
 		other := first[post]
 		if other == nil {
 			found, copied, err := mg.findPost(e, known)
+			if err == nil && found == nil && !s.archive && s.rank.isOfSubscription() {
+				found, copied, err = mg.findTwin(e, here)
+			}
 			if err != nil {
 				return false, err
 			}
-			if other = found; found != nil && here[found.ID] != nil {
+			switch {
+			case found == nil:
+				other = mg.underAlias(e, here)
+			case here[found.ID] != nil:
 				other = here[found.ID]
-			} else if found != nil {
+			default:
+				other = found
 				if s.digests == nil {
 					s.digests = map[*feedhistory.Entry]string{}
 				}
-				s.digests[found] = copied
+				if copied != "" {
+					s.digests[found] = copied
+				}
 			}
 		}
-		if other == nil {
-			first[post] = e
-		} else if other.ID != e.ID {
+		if other != nil && other.ID != e.ID {
+			mg.feed.Ledger.l.remember(e.ID, other.ID)
 			entries[i], joined = other, true
+		} else if post != "" {
+			first[post] = e
 		}
 	}
 	doc.Entries = entries
 	return joined, nil
 }
 
+// aliases has the stored IDs of entries by other IDs under which they have come.
+type aliases map[string]string
+
+// aliasLimit is the maximum number of aliases to remember.
+const aliasLimit = 2000
+
+// remember notes that an entry has come under another ID than the stored one: when it is edited,
+// nothing else will tell. Beyond the limit, those go whose entries the latest reading does not show.
+func (l *ledger) remember(alias, id string) {
+	if l.Aliases[alias] == id {
+		return
+	}
+	all := maps.Clone(l.Aliases)
+	if len(all) >= aliasLimit {
+		shown := idsOf(l.shown())
+		maps.DeleteFunc(all, func(_, id string) bool { return !shown[id] })
+	}
+	if all == nil {
+		all = aliases{}
+	}
+	if len(all) < aliasLimit {
+		all[alias] = id
+	}
+	l.Aliases = all
+}
+
+// underAlias returns an entry under the ID that an earlier copy was stored with; nil if there is
+// none, or the document has that entry, too.
+func (mg *merger) underAlias(e *feedhistory.Entry, here map[string]*feedhistory.Entry) *feedhistory.Entry {
+	id := mg.feed.Ledger.l.Aliases[e.ID]
+	if id == "" || here[id] != nil {
+		return nil
+	}
+	return under(e, id)
+}
+
+// findTwin returns an entry of the subscription document under the ID of a stored one that it is
+// under another kind of ID, and the stored digest unless its texts have changed: guids come and go
+// where two servers answer, and are added once for good. Link, title and time are equal, and just
+// one of both has an ID of its own. An entry without ID, link and file may be edited where it was.
+func (mg *merger) findTwin(e *feedhistory.Entry, here map[string]*feedhistory.Entry) (twin *feedhistory.Entry, digest string, err error) {
+	at := e.Time()
+	_, hasLink := e.Links.Rel("alternate")
+	if at.IsZero() || e.Title().Plain() == "" || mg.feed.Commits == 0 || !hasLink && !e.WeakID {
+		return nil, "", nil
+	}
+	_, isBare := mg.store.(*shelf)
+	key, texts := twinKeys(e)
+	shown := idsOf(mg.feed.Ledger.l.shown())
+	var stored *feedhistory.Entry
+	for r, err := range mg.store.Entries(mg.ctx, Query{Feed: mg.feed.URL, Since: at, Until: at.Add(1)}) {
+		if err != nil {
+			return nil, "", err
+		}
+		isKind := hasLink && r.Content.WeakID != e.WeakID || !hasLink && r.Content.WeakID && shown[r.ID]
+		if !isKind || here[r.ID] != nil || r.Copy.Rank.isKept() {
+			continue
+		}
+		storedKey, storedTexts := r.Content.Title, r.Content.Link
+		if !isBare {
+			if stored, err = r.Entry(); err != nil {
+				continue
+			}
+			storedKey, storedTexts = twinKeys(stored)
+		}
+		switch {
+		case storedKey != key:
+		case twin != nil:
+			return nil, "", nil // either may be it
+		case storedTexts != texts:
+			twin = under(e, r.ID)
+		case isBare:
+			twin, digest = under(e, r.ID), r.Copy.Digest
+		default:
+			twin, digest = stored, r.Copy.Digest
+		}
+	}
+	return twin, digest, nil
+}
+
+// twinKeys returns a digest of an entry's link, title and time, and one of its texts.
+func twinKeys(e *feedhistory.Entry) (key, texts string) {
+	link, _ := e.Links.Rel("alternate")
+	return shortKey(link.Href + "\n" + e.Title().Plain() + "\n" + e.Time().UTC().String()), shortKey(e.Summary().Body + "\n" + e.Content().Body)
+}
+
+// under returns an entry under another ID.
+func under(e *feedhistory.Entry, id string) *feedhistory.Entry {
+	e = clone(e)
+	e.ID = id
+	return e
+}
+
 // findPost returns the stored entry that is an entry's post under another ID, and its
 // stored digest; nil if there is none. Campaigns can be any, so then all entries of that time are looked at.
 func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (other *feedhistory.Entry, digest string, err error) {
 	post := iri.Post(e.ID)
+	if e.Post() == "" {
+		return nil, "", nil
+	}
 	query := Query{Feed: mg.feed.URL, Since: e.Time(), Until: e.Time().Add(1)}
 	isIn := known["http://"+post] != nil || known["https://"+post] != nil || known[iri.OtherScheme(e.ID)] != nil
 	if !isIn && strings.HasSuffix(e.ID, "://"+post) {
@@ -360,9 +469,7 @@ func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (othe
 			continue
 		}
 		if s, ok := mg.store.(*shelf); ok && s.isPost(r, e) { // a shelf has no contents, so this copy is used under the earlier ID
-			twin := clone(e)
-			twin.ID = r.ID
-			return twin, r.Copy.Digest, nil
+			return under(e, r.ID), r.Copy.Digest, nil
 		}
 		if other, err := r.Entry(); err == nil && other.Post() == e.Post() {
 			return other, r.Copy.Digest, nil
@@ -371,8 +478,9 @@ func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (othe
 	return nil, "", nil
 }
 
-// counters are the elements and attributes counting comments and views.
-var counters = regexp.MustCompile(`<[\w.-]+:(?:comments|total|statistics|starRating)\b[^<>]*(?:/>|>\s*\d*\s*</[\w.-]+:\w+>)|\s[\w.-]+:(?:count|updated)="[^"]*"`)
+// counters are the elements and attributes counting comments and views, and the parameter that
+// podcast hosts renew in the address of each file.
+var counters = regexp.MustCompile(`<[\w.-]+:(?:comments|total|statistics|starRating)\b[^<>]*(?:/>|>\s*\d*\s*</[\w.-]+:\w+>)|\s[\w.-]+:(?:count|updated)="[^"]*"|[?&;]updated=\d+`)
 
 // ignoreCounters leaves entries as they are stored changed in nothing but their numbers of
 // comments and views: a history has no version for each.

@@ -2,6 +2,7 @@ package mirror_test
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -92,6 +93,59 @@ func TestOnePost(t *testing.T) {
 				require.Equal(t, 1, report.Added)
 			} else {
 				require.Equal(t, feedhistory.Partial, report.Feed.Verdict)
+			}
+		})
+	}
+}
+
+// An entry that has come under another ID is edited later: it is changed, and nothing is missed.
+// Two entries whose IDs are their own stay two.
+func TestEditedUnderAnotherID(t *testing.T) {
+	const (
+		guid      = `<guid>%s</guid>`
+		own       = `<guid isPermaLink="false">plot-%d</guid>`
+		link      = `<link>http://e.org/%d</link>`
+		enclosure = `<enclosure url="http://e.org/%[1]d.mp3?updated=%[2]d" type="audio/mpeg" length="1"/>`
+	)
+	for name, identity := range map[string]func(n, poll int) string{
+		"schemes": func(n, poll int) string {
+			return fmt.Sprintf(guid, fmt.Sprint([]string{"http", "https"}[min(poll, 1)], "://e.org/", n))
+		},
+		"campaigns": func(n, poll int) string {
+			return fmt.Sprintf(`<link>http://e.org/%d?utm_source=%d</link>`, n, min(poll, 1))
+		},
+		"guids added": func(n, poll int) string {
+			return fmt.Sprintf(link, n) + strings.Repeat(fmt.Sprintf(own, n), min(poll, 1))
+		},
+		"guids withdrawn": func(n, poll int) string {
+			return fmt.Sprintf(link, n) + strings.Repeat(fmt.Sprintf(own, n), 1-min(poll, 1))
+		},
+		"enclosures":             func(n, poll int) string { return fmt.Sprintf(enclosure, n, poll) },
+		"a shared enclosure":     func(_, poll int) string { return fmt.Sprintf(enclosure, 0, poll) },
+		"neither link nor files": func(int, int) string { return "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &host{answer: map[string]http.HandlerFunc{}}
+			store := mirror.NewMemory()
+			for poll, test := range []struct {
+				newest, changed int
+				text            string // of entry 3
+			}{{5, 0, "as it was"}, {5, 0, "as it was"}, {5, 1, "edited"}, {6, 0, "edited"}, {7, 1, "edited again"}} {
+				h.answer[aURL] = func(w http.ResponseWriter, _ *http.Request) {
+					_, _ = io.WriteString(w, `<rss version="2.0"><channel><title>F</title>`)
+					for n := test.newest; n > test.newest-5; n-- {
+						text := "text"
+						if n == 3 {
+							text = test.text
+						}
+						fmt.Fprintf(w, `<item><title>Entry %d</title>%s<pubDate>Wed, 03 Dec 2003 00:00:%02d GMT</pubDate><description>%s</description></item>`, n, identity(n, poll), n, text)
+					}
+					_, _ = io.WriteString(w, `</channel></rss>`)
+				}
+				report := polled(t, newMirror(store, h), aURL)
+				require.Equal(t, feedhistory.Window, report.Feed.Verdict, "poll %d: %v", poll, report.Feed.Ledger.Gaps())
+				require.Equal(t, test.changed, report.Changed, "poll %d", poll)
+				require.Len(t, held(t, store, aURL), test.newest)
 			}
 		})
 	}

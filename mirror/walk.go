@@ -259,7 +259,8 @@ func (s *shelf) isPost(r *Record, e *feedhistory.Entry) bool {
 // if it returns, even unchanged, the caller needs its content.
 const goneDigest = "gone:"
 
-// bare returns the records without the texts of their contents.
+// bare returns the records without the texts of their contents, but for digests by which findTwin
+// knows an entry.
 func bare(records []*Record) []*Record {
 	bare := make([]*Record, len(records))
 	for i, r := range records {
@@ -269,6 +270,9 @@ func bare(records []*Record) []*Record {
 		}
 		c := r.Content
 		r.Content = Content{Format: c.Format, WeakID: c.WeakID, Updated: c.Updated, Published: c.Published, Size: c.Size}
+		if e, err := (&Record{ID: r.ID, Content: c}).Entry(); err == nil {
+			r.Content.Title, r.Content.Link = twinKeys(e)
+		}
 		bare[i] = r
 	}
 	return bare
