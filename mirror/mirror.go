@@ -397,6 +397,7 @@ func (p *poll) unchanged(r *feedhistory.Reading) {
 		return
 	}
 	p.chain.read, p.chain.start = true, r.URL
+	p.chain.linked, p.chain.links, p.chain.forms = r.Known.Older, []string{r.Known.Instead}, r.Known.Formats
 	p.ledger.Known.ETag, p.ledger.Known.LastModified = r.Known.ETag, r.Known.LastModified
 	if p.asksAnew() || p.ledger.Answered.IsZero() {
 		p.ledger.Answered = p.now
