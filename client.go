@@ -375,7 +375,7 @@ func (c *Client) check() error {
 		value int64
 	}{
 		{"Pace", int64(c.Pace)}, {"PerHost", int64(c.PerHost)}, {"Timeout", int64(c.Timeout)}, {"Tries", int64(c.Tries)},
-		{"Budget.Documents", int64(c.Budget.Documents)}, {"Budget.Bytes", c.Budget.Bytes}, {"MaxBytes", c.MaxBytes}, {"MaxEntries", int64(c.MaxEntries)},
+		{"Budget.Documents", int64(c.Budget.Documents)}, {"Budget.Bytes", c.Budget.Bytes}, {"Budget.Time", int64(c.Budget.Time)}, {"MaxBytes", c.MaxBytes}, {"MaxEntries", int64(c.MaxEntries)},
 	} {
 		if n.value < 0 {
 			return fmt.Errorf("feedhistory: Client.%s is negative", n.name)

@@ -50,7 +50,7 @@ func (c *Client) walk(ctx context.Context, url string, past *chain.Memory[Known,
 			return
 		}
 		w := &walk{
-			c: c, ctx: ctx, yield: yield, budget: c.Budget.withDefaults(),
+			c: c, ctx: ctx, yield: yield, budget: c.Budget.withDefaults(), begun: time.Now(),
 			loops: chain.NewLoopDetector(), past: cmp.Or(past, new(chain.Memory[Known, *Document])),
 		}
 		w.ahead = chain.NewPrefetcher(ctx, c.PerHost, w.source())
@@ -86,6 +86,7 @@ type walk struct {
 	ended bool // the caller has left, or an error has ended the walk
 
 	budget, used Budget
+	begun        time.Time
 
 	signs    *signs         // of the feed; nil until they are needed
 	id       string         // the feed's id; "" if it is unknown
@@ -529,11 +530,16 @@ type Budget struct {
 	Documents int   // Documents is the maximum number of documents to request, not counting those repeated (see Client.Tries), redirects, and requests in advance that turn out to be wasted; zero means 10,000.
 	Bytes     int64 // Bytes is the maximum size of all documents together, decompressed; zero means 1 GiB.
 
+	// Time is the time after which the walk requests no further document, so that a feed that is
+	// slow and without end does not keep others waiting; zero means ten minutes. A mirror's next
+	// poll goes on there.
+	Time time.Duration
+
 	barren, empty int // documents in a row without anything new, and archives without entries
 }
 
 func (b Budget) withDefaults() Budget {
-	b.Documents, b.Bytes = cmp.Or(b.Documents, 10_000), cmp.Or(b.Bytes, 1<<30)
+	b.Documents, b.Bytes, b.Time = cmp.Or(b.Documents, 10_000), cmp.Or(b.Bytes, 1<<30), cmp.Or(b.Time, 10*time.Minute)
 	b.barren, b.empty = cmp.Or(b.barren, chain.MostBarren), cmp.Or(b.empty, 1000)
 	return b
 }
@@ -541,8 +547,11 @@ func (b Budget) withDefaults() Budget {
 // spent reports whether the budget is spent after the given number of further
 // documents.
 func (w *walk) spent(documents int) bool {
-	return w.used.Documents+documents >= w.budget.Documents || w.used.Bytes >= w.budget.Bytes || w.barren()
+	return w.used.Documents+documents >= w.budget.Documents || w.used.Bytes >= w.budget.Bytes || w.isLate() || w.barren()
 }
+
+// isLate reports whether the time of the walk is spent.
+func (w *walk) isLate() bool { return time.Since(w.begun) >= w.budget.Time }
 
 // barren reports whether too many documents in a row have brought nothing new.
 func (w *walk) barren() bool {
@@ -578,6 +587,9 @@ func (w *walk) forbids(url string) *Gap {
 	case w.barren():
 		return &Gap{URL: url, Reason: ReasonBarren,
 			Err: fmt.Errorf("%d documents in a row brought nothing new; %d of them had no entry", w.used.barren+w.used.empty, w.used.empty)}
+	}
+	if w.isLate() {
+		return &Gap{URL: url, Reason: ReasonBudget, Err: fmt.Errorf("spent: the time of the walk, %v; it has read %d documents", w.budget.Time, w.used.Documents)}
 	}
 	return &Gap{URL: url, Reason: ReasonBudget,
 		Err: fmt.Errorf("spent: %d of %d documents, %d of %d bytes",

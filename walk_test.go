@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/chain"
@@ -995,4 +997,23 @@ func TestPendingPages(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, h.Entries, 3)
 	require.Len(t, site.Requests(), 3)
+}
+
+// Fetch ends after the time of its budget, which no deadline sets, and says so.
+func TestFetchEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(15 * time.Second)
+			n, _ := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/"))
+			fmt.Fprintf(w, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:feed</id><link rel="prev-archive" href="/%d"/><entry><id>%d</id></entry></feed>`, n+1, n)
+		})
+		for limit, want := range map[time.Duration]int{0: 40, time.Minute: 4} {
+			c := &feedhistory.Client{NoGuess: true, AllowPrivate: true, Transport: feedtest.Direct{Handler: h}, Budget: feedhistory.Budget{Time: limit}}
+			history, err := c.Fetch(t.Context(), "http://a.example/0")
+			require.NoError(t, err)
+			require.Len(t, history.Gaps, 1)
+			require.Equal(t, feedhistory.ReasonBudget, history.Gaps[0].Reason)
+			require.Len(t, history.Entries, want)
+		}
+	})
 }

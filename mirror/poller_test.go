@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -164,4 +167,41 @@ func ExamplePoller() {
 		fmt.Println(err)
 	}
 	// Output: http://a.example/feed: 2 new, window
+}
+
+// Eight hosts answer slowly, with chains that have no end. A feed of another host is polled
+// nevertheless, and the chains are read on from where each poll has ended.
+func TestSlowHostsWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var honest atomic.Int64
+		var deepest sync.Map
+		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Host == "honest.example" {
+				honest.Add(1)
+				document("", "1")(w, r)
+				return
+			}
+			time.Sleep(15 * time.Second)
+			n, _ := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/"))
+			deepest.Store(r.Host, n)
+			document(prev(fmt.Sprint("/", n+1)), fmt.Sprint(n))(w, r)
+		})
+		store := mirror.NewMemory()
+		for n := range 8 {
+			require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: mirror.NewFeed(fmt.Sprintf("http://slow%d.example/", n))}))
+		}
+		p := &mirror.Poller{Mirror: newMirror(store, h)}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		go func() {
+			time.Sleep(time.Minute)
+			require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: mirror.NewFeed("http://honest.example/")}))
+		}()
+		p.Run(ctx)
+		require.Positive(t, honest.Load())
+		for n := range 8 {
+			at, _ := deepest.Load(fmt.Sprintf("slow%d.example", n))
+			require.Greater(t, at, 100)
+		}
+	})
 }

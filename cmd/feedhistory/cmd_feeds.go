@@ -45,7 +45,7 @@ type syncCommand struct {
 func (c *syncCommand) Help() string {
 	return "The first poll reads a feed's whole history; later polls read new documents, and those earlier polls could not retrieve. " +
 		"You can end sync at any time: it keeps what it has read, and the next sync continues there, whether or not the feed is due. " +
-		"The same holds when --max-documents or --max-bytes ends a poll; --every then waits five minutes, or --interval if that is shorter. " +
+		"The same holds when --max-documents, --max-bytes or --max-time ends a poll; --every then waits five minutes, or --interval if that is shorter. " +
 		"sync polls the feeds of one host one after the other, with a pause of one second, or of --pace if that is longer. " +
 		"If a host asks for no requests until some time (Retry-After), this sync and later ones comply.\n\n" +
 		"The exit status is 1 if a poll failed; otherwise 3 if a polled feed is known to be incomplete, an interrupt left a feed without its poll, or a subscription of a list was left out; otherwise 0. " +

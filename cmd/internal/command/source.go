@@ -512,15 +512,16 @@ func DocumentOf(r *backfill.Recovery) *feedhistory.Document {
 	return doc
 }
 
-// Budget are the flags for limiting the requests and the bytes for one feed.
+// Budget are the flags for limiting the requests, the bytes and the time for one feed.
 type Budget struct {
 	MaxDocuments int           `default:"10000" least:"1" placeholder:"N" help:"Request at most N documents of a feed (default: ${default})."`
 	MaxBytes     terminal.Size `default:"1GiB" least:"1" placeholder:"SIZE" help:"Read at most this much of a feed, such as 10MB (default: ${default})."`
+	MaxTime      time.Duration `default:"10m" above:"0s" placeholder:"TIME" help:"Request no further document of a feed after this time, such as 2h (default: ${default})."`
 }
 
 // Limits returns the budget of a walk by the flags.
 func (f *Budget) Limits() feedhistory.Budget {
-	return feedhistory.Budget{Documents: f.MaxDocuments, Bytes: int64(f.MaxBytes)}
+	return feedhistory.Budget{Documents: f.MaxDocuments, Bytes: int64(f.MaxBytes), Time: f.MaxTime}
 }
 
 // WithoutArchives returns the methods that ask nobody but the feed's own server.

@@ -48,7 +48,7 @@ func Advice(g *feedhistory.Gap) string {
 	case g.Reason == feedhistory.ReasonInterrupted && strings.HasPrefix(g.From, "source:"):
 		return "run the same command again: it continues there"
 	case g.Reason == feedhistory.ReasonBudget:
-		s += " (--max-documents, --max-bytes)"
+		s += " (--max-documents, --max-bytes, --max-time)"
 	case isTooLarge(g.Err):
 		s += " (--max-document-bytes)"
 	case errors.Is(g.Err, feedhistory.ErrTooManyEntries):
