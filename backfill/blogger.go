@@ -226,7 +226,7 @@ func (b *blogger) prove() (list *census, gap *feedhistory.Gap, proven bool) {
 	if b.task.listed = len(missing) == 0 && list.total <= len(list.posts); proven {
 		b.task.total, b.task.proven = list.total, list.at
 	}
-	return list, list.gap(b.task.counter, missing), proven
+	return list, list.gap(b.task.counter, missing, len(b.seen)), proven
 }
 
 // unsuited reports whether a walk by ranges is impossible: the server ignores

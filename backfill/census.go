@@ -66,11 +66,13 @@ func (c *census) equal(d *census) bool {
 
 // gap returns the gap for posts listed that have not come, or counted that are not listed;
 // nil if there are none, or so many that the list or the count seems to be of another feed, or
-// the list to name its posts otherwise.
-func (c *census) gap(counter string, missing []string) *feedhistory.Gap {
+// the list to name its posts otherwise: most posts are missing, and most of the entries that came
+// in this walk are not listed either.
+func (c *census) gap(counter string, missing []string, came int) *feedhistory.Gap {
 	var err error
+	listed := len(c.posts) - len(missing)
 	switch {
-	case 2*len(missing) > len(c.posts), 2*len(c.posts) < c.total:
+	case len(missing) > listed && 2*listed < came, 2*len(c.posts) < c.total:
 		return nil
 	case len(missing) > 0:
 		some := strings.Join(missing[:min(len(missing), 3)], ", ")

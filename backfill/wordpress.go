@@ -477,7 +477,7 @@ func (s *stable) settle(posts string, latest int) (proven bool) {
 			proven = true
 			break
 		}
-		gap := c.gap(s.task.counter, missing)
+		gap := c.gap(s.task.counter, missing, len(s.seen))
 		if gap == nil {
 			s.task.listed = len(missing) == 0 && c.total <= len(c.posts)
 			break // there are others, which the server does not count, or the feed has different names
