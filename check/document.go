@@ -278,6 +278,10 @@ func (r *report) links() {
 	for _, s := range r.out.stray {
 		r.add("history-link-in-entry", s.at, "%s is in an entry, where it says nothing about the feed", s.text)
 	}
+	head := door.Root.Head(r.doc)
+	if url := head.NewAddress(); url != "" && !same(url, r.doc.URL) && !same(url, r.self()) {
+		r.absent("moved-elsewhere", "the feed says that it has moved to %s", clip(url))
+	}
 	if !r.has("self") {
 		r.absent("self-missing", "the document does not give its own URL")
 	}

@@ -117,6 +117,25 @@ func (f *Feed) Document() (*feedhistory.Document, error) {
 	return feedhistory.Parse(strings.NewReader(f.Head), f.Ledger.l.Known.URL)
 }
 
+// NewAddress returns the URL to which the feed says that it has moved (itunes:new-feed-url); ""
+// if it does not, or is there. Update goes there when a permanent redirect leads there, or the
+// feed is gone from where it was.
+func (f *Feed) NewAddress() string {
+	if !strings.Contains(f.Head, "new-feed-url") {
+		return ""
+	}
+	head, err := f.Document()
+	if err != nil {
+		return ""
+	}
+	section := door.Root.Head(head)
+	url := iri.WithoutFragment(section.NewAddress())
+	if !iri.IsHTTP(url) || url == f.URL || url == f.Address {
+		return ""
+	}
+	return url
+}
+
 // Size returns the bytes of the feed's entries, with their earlier versions, and of the
 // records of its documents, as a Quota counts them.
 func (f *Feed) Size() int64 { return f.Ledger.l.Usage.bytes() }
@@ -277,7 +296,7 @@ func (f *Feed) bound() *feedhistory.Verdict {
 const triesElsewhere = 3
 
 // walks requests the feed at its current address and, if that fails for good, at the
-// subscribed one.
+// subscribed one, or at the one where it says it is.
 func (p *poll) walks() error {
 	f := p.feed
 	if f.Address != "" {
@@ -292,12 +311,24 @@ func (p *poll) walks() error {
 	if err := p.walk(p.feed.address()); err != nil {
 		return err
 	}
-	if p.failure == nil || f.Address == "" || f.Lost == f.URL ||
-		!f.Gone && (f.Failures < triesElsewhere || !isAway(p.failure)) {
+	if p.failure == nil || !f.Gone && (f.Failures < triesElsewhere || !isAway(p.failure)) {
 		return nil
 	}
 	p.request.doubted = true
-	return p.walk(f.URL)
+	if f.Address != "" && f.Lost != f.URL {
+		if err := p.walk(f.URL); err != nil || p.failure == nil {
+			return err
+		}
+	}
+	url := f.NewAddress()
+	if url == "" {
+		return nil
+	}
+	err := p.walk(url)
+	if p.failure == nil {
+		p.changes.Moved = f.Address
+	}
+	return err
 }
 
 // A move is a permanent redirect followed by the mirror. One wrong answer must not lead it

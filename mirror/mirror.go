@@ -455,8 +455,10 @@ func (p *poll) inTime(asked time.Time) time.Time {
 // failed notes the lack of a subscription document, or a damaged one, whose entries
 // count nevertheless.
 func (p *poll) failed(doc *feedhistory.Document, err error) error {
-	if p.failure != nil { // the subscribed address has no document either
-		p.lost(err)
+	if p.failure != nil { // another address has no document either
+		if p.request.url == p.feed.URL {
+			p.lost(err)
+		}
 		return nil
 	}
 	f := p.feed

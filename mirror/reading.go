@@ -1388,7 +1388,8 @@ func (p *poll) meet(doc *feedhistory.Document, r feedhistory.Response) (aside bo
 		s = &stranger{Digest: signature, Since: p.now}
 	}
 	s = &stranger{s.Digest, s.Polls + 1, s.Since}
-	led := r.Requested != iri.WithoutFragment(p.request.url) // current, say; a redirect proves nothing
+	led := r.Requested != iri.WithoutFragment(p.request.url) || // current, say; a redirect proves nothing
+		r.Permanent != "" && r.Permanent == f.NewAddress() // unless the feed has announced it
 	if led || s.Polls >= strangerPolls && !p.now.Before(s.Since.Add(strangerTime)) {
 		p.adopt()
 		return false, nil

@@ -69,6 +69,23 @@ func (h *Head) Read() *Elements {
 	return Fragment(h.Text(), sc, h.Format)
 }
 
+// NewAddress returns the address to which a podcast says that it has moved
+// (itunes:new-feed-url); "" if it does not say.
+func (h *Head) NewAddress() string {
+	const name = "new-feed-url"
+	if !slices.ContainsFunc(h.Others, func(raw string) bool { return strings.Contains(raw, name) }) {
+		return ""
+	}
+	r := h.Read()
+	defer r.Release()
+	for depth := r.Depth(); r.Child(depth); {
+		if r.Local() == name && strings.EqualFold(r.Cursor.Space(), ITunes) {
+			return strings.TrimSpace(r.PlainText())
+		}
+	}
+	return ""
+}
+
 // Text returns the elements in one.
 func (h *Head) Text() string {
 	return "<head>" + strings.Join(h.Known, "") + strings.Join(h.Others, "") + "</head>"

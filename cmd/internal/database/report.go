@@ -232,6 +232,9 @@ func showOutcome(p *terminal.Page, o Outcome, c *mirror.Report) {
 	default:
 		p.Para("  ", "  ", "the feed has moved permanently to "+c.Moved)
 	}
+	if url := c.Feed.NewAddress(); url != "" && o.kind == polled {
+		p.Para("  ", "  ", "the feed says that it has moved to "+url+"; to follow it: feedhistory move "+c.Feed.URL+" "+url)
+	}
 	if c.Altered > 0 {
 		p.Para("  ", "  ", terminal.Count(c.Altered, "archive document has", "archive documents have")+
 			" changed, although archives should never change; their new entries have been added")
