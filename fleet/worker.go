@@ -204,7 +204,7 @@ func (w *Worker) setUp() error {
 			FetchCooldown:               planOften,
 			FetchPollInterval:           planSeldom,
 			PollOnly:                    w.Database.shares, // who listens needs a connection for good
-			JobTimeout:                  2 * w.slice(), // a poll may begin at the end of its slice
+			JobTimeout:                  2 * w.slice(),     // a poll may begin at the end of its slice
 			RescueStuckJobsAfter:        w.lease(),
 			SoftStopTimeout:             w.grace(),
 			CompletedJobRetentionPeriod: time.Minute,
