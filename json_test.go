@@ -73,9 +73,8 @@ func TestJSON(t *testing.T) {
 // A history in JSON has its entries, deletions and gaps, and the same verdict.
 func TestHistoryJSON(t *testing.T) {
 	doc := rich(t, "atom")
-	h, err := Merge(func(yield func(*Document, error) bool) {
-		_ = yield(doc, nil) && yield(nil, NewGap("http://a.example/2", errors.New("it is gone")))
-	})
+	gap := NewGap("http://a.example/2", errors.New("it is gone"))
+	h, err := Merge(feedtest.Values(&Reading{Document: doc, Gaps: []*Gap{gap}}))
 	require.NoError(t, err)
 	data, err := json.Marshal(h)
 	require.NoError(t, err)

@@ -168,8 +168,10 @@ func (p *poll) complete(m *mergeResult) error {
 	f.Documents, p.ledger.Usage.Documents, p.ledger.Debts = 0, 0, nil
 	m.change.Forget = true
 	live := int64(0)
-	for id, r := range m.records {
-		if r.State == Live && !m.entries[id] { // named in a tombstone alone, an older one
+	isBuried := func(r *Record) bool { return r.State == Live && !m.entries[r.ID] } // by a tombstone older than the entry
+	m.change.Touch = slices.DeleteFunc(m.change.Touch, isBuried)
+	for _, r := range m.records {
+		if isBuried(r) {
 			p.leave(m, r)
 		}
 		if r.State == Live {
@@ -186,22 +188,20 @@ func (p *poll) complete(m *mergeResult) error {
 		if m.records[r.ID] != nil {
 			continue
 		}
-		r.Tombstone, r.Content.Data = TombstoneRecord{}, ""
+		r.Content.Data = ""
 		p.leave(m, r)
 	}
 	return nil
 }
 
-// leave makes an entry no longer part of the feed.
+// leave makes an entry no longer part of the feed, from now on, whatever tombstone it had.
 func (p *poll) leave(m *mergeResult, r *Record) {
-	r.Absence, r.Archived = p.feed.Polls<<32, false
+	r.Absence, r.Tombstone, r.Archived = p.feed.Polls<<32, TombstoneRecord{}, false
 	before := r.State
 	r.State = r.state()
 	p.merger.count(r, before)
 	r.LastCommit, r.Changed = p.feed.next(), p.feed.Changed
-	if !slices.Contains(m.change.Put, r) && !slices.Contains(m.change.Touch, r) {
-		m.change.Touch = append(m.change.Touch, r)
-	}
+	m.change.Touch = append(m.change.Touch, r)
 }
 
 // older processes an archive document or a page.
