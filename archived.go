@@ -441,12 +441,12 @@ func formOf(id string) string {
 // by its own prev-archive. The publisher has closed it, but not changed the subscription
 // document yet, or only after this walk had read the latter. Nothing is missing before
 // it.
-func (w *walk) succeeds(at lead, d *Document) bool {
+func (w *walk) succeeds(at lead, l *fetchResult) bool {
 	if at.Rel != relNextArchive {
 		return false
 	}
-	older, ok := d.Links.Rel(relPrevArchive)
-	return ok && w.loops.HasSeen(iri.Address(older.Href))
+	older, _ := l.older(Archived)
+	return len(older) > 0 && w.loops.HasSeen(older[0])
 }
 
 // isAhead reports whether all entries of an archive are in the subscription document, or

@@ -486,8 +486,9 @@ func (w *walk) examine(at lead) {
 	}
 	switch {
 	case l.unchanged:
-		w.yieldDocument(l)
-		w.contradiction(at)
+		if w.yieldDocument(l); !w.succeeds(at, l) {
+			w.contradiction(at)
+		}
 		if older := l.known.Older; older != "" {
 			w.leads = append(w.leads, lead{Link{Rel: w.kind.Older(), Href: iri.Address(older)}, at.from, at.root, at.mark})
 		}
@@ -500,7 +501,7 @@ func (w *walk) examine(at lead) {
 	case l.doc.URL != l.url && w.loops.HasSeen(l.doc.URL), w.loops.HasRead(l.text):
 		return // it is a document of a chain
 	}
-	newer := w.succeeds(at, l.doc)
+	newer := w.succeeds(at, l)
 	if newer && w.isAhead(l.doc) {
 		return
 	}
