@@ -1,18 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -46,12 +42,35 @@ func TestScriptsOnPostgreSQL(t *testing.T) {
 	runScripts(t, func() string { return server.Copy(t, empty) }, names...)
 }
 
-// Without a word about it, they run behind a pooler, too.
+// Without a word about it, they run behind a pooler, too. Its statement mode has no transactions.
 func TestScriptsBehindPooler(t *testing.T) {
 	feedtest.Required(t, "FEEDHISTORY_PGBOUNCER")
 	t.Parallel()
 	server := postgres(t)
-	runScripts(t, func() string { return pooled(t, server.Database(t)) }, "sync", "syncevery", "list", "entries", "export")
+	site := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(manyEntries(t, feedhistory.Atom, 3)))
+	}))
+	for _, mode := range []string{"session", "transaction"} {
+		t.Run(mode, func(t *testing.T) {
+			runScripts(t, func() string { return server.Pooled(t, server.Database(t), mode) }, "sync", "syncevery", "list", "entries", "export")
+			db := server.Pooled(t, server.Database(t), mode)
+			done(t, "", "sync", "--db", db, "--allow-private", site.URL)
+			base, _, end := history(t, "--db", db, "--allow-private", "--listen", "127.0.0.1:0", "--published", t.TempDir())
+			feed := base + "feeds/" + republish.Name(site.URL)
+			for _, page := range []string{feed, feed + "/index.atom", feed + "/index.rss", feed + "/complete.atom", base + "entries?q=entry"} {
+				require.Contains(t, pageAt(t, page), "Entry", page)
+			}
+			require.Zero(t, end())
+		})
+	}
+	t.Run("statement", func(t *testing.T) {
+		db := server.Pooled(t, server.Database(t), "statement")
+		for _, args := range [][]string{{"sync", "--db", db, site.URL}, {"serve", "--db", db, "--listen", "127.0.0.1:0"}} {
+			status, _, stderr := call(t.Context(), "", args...)
+			require.Equal(t, terminal.ExitFailed, status, args)
+			require.Contains(t, stderr, "the pooler has no transactions: PgBouncer's pool_mode must be session or transaction\n", args)
+		}
+	})
 }
 
 // All tests share a server, which the first of them starts, and TestMain stops.
@@ -93,47 +112,6 @@ func runScripts(t *testing.T, database func() string, names ...string) {
 		params.Files = append(params.Files, filepath.Join("testdata", "script", name+".txtar"))
 	}
 	testscript.Run(t, params)
-}
-
-// pooled returns the URL of a database behind PgBouncer, which shares two connections in
-// its transaction mode.
-func pooled(t *testing.T, dsn string) string {
-	program := feedtest.Program(t, "FEEDHISTORY_PGBOUNCER", "pgbouncer", "/usr/sbin/pgbouncer")
-	u, err := url.Parse(dsn)
-	require.NoError(t, err)
-	dir, err := os.MkdirTemp("/tmp", "pgbouncer") // a socket's path is short
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	require.NoError(t, os.Chmod(dir, 0o777))
-	settings := filepath.Join(t.TempDir(), "settings")
-	require.NoError(t, os.WriteFile(settings, fmt.Appendf(nil, `[databases]
-%s = host=%s user=postgres
-[pgbouncer]
-listen_addr =
-listen_port = 5432
-unix_socket_dir = %s
-auth_type = any
-pool_mode = transaction
-default_pool_size = 2
-`, strings.TrimPrefix(u.Path, "/"), u.Query().Get("host"), dir), 0o644))
-	args := []string{"-q", settings}
-	if os.Getuid() == 0 { // it refuses to run as root, and reads its settings before it changes the user
-		args = append([]string{"-u", "postgres"}, args...)
-	}
-	c := exec.Command(program, args...)
-	var said bytes.Buffer
-	c.Stdout, c.Stderr = &said, &said
-	require.NoError(t, c.Start())
-	t.Cleanup(func() {
-		_ = c.Process.Kill()
-		_ = c.Wait()
-	})
-	u.RawQuery = url.Values{"host": {dir}, "sslmode": {"disable"}}.Encode()
-	require.Eventually(t, func() bool {
-		conn, err := net.Dial("unix", filepath.Join(dir, ".s.PGSQL.5432"))
-		return err == nil && conn.Close() == nil
-	}, patience, 10*time.Millisecond, "%s", &said)
-	return u.String()
 }
 
 // On a server that cannot be written to, a replica for instance, everything can be read and

@@ -477,6 +477,10 @@ func postgresProblem(code, message string) string {
 		return "there is no such database on the server; createdb makes one"
 	case "42501":
 		return "the user may not do this: " + message
+	case "08P01":
+		if strings.Contains(message, "statement pooling") {
+			return "the pooler has no transactions: PgBouncer's pool_mode must be session or transaction"
+		}
 	}
 	return message
 }
