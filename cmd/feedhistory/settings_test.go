@@ -193,7 +193,7 @@ var unset = map[string]string{
 	"conformance.Options":               "suite.Options is in the table",
 	"conformance/suite.PublisherReport": "a result", "conformance/suite.Report": "a result", "conformance/suite.Requirement": "a result",
 	"conformance/suite.Score": "a result", "conformance/suite.Trial": "a result",
-	"feedhistory.Enclosure": "read from a document", "feedhistory.FetchError": "a result", "feedhistory.History": "a result", "feedhistory.Note": "a result", "feedhistory.Schedule": "read from a document",
+	"feedhistory.Enclosure": "read from a document", "feedhistory.FetchError": "a result", "feedhistory.History": "a result", "feedhistory.Note": "a result", "feedhistory.Response": "a result", "feedhistory.Schedule": "read from a document",
 	"fleet.FailingFeed": "a result", "fleet.HostStatus": "a result", "fleet.Status": "a result",
 	"harvest/atompmh.QueuedRecord": "written by Fetch",
 	"mirror.Commit":                "written by a Mirror, for a Store", "mirror.Content": "written by a Mirror", "mirror.DocumentRecord": "written by a Mirror",

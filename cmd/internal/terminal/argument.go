@@ -555,6 +555,9 @@ func BehindVerb(app *kong.Node, args []string) []string {
 			moved = append(moved, args[i])
 		}
 	}
+	if i == len(args) {
+		return front // which name no verb
+	}
 	if moved == nil {
 		return args
 	}

@@ -21,7 +21,7 @@ func WrongValues(f *kong.Flag) []string {
 	case time.Duration, *time.Duration:
 		return []string{"5", "-1s"}
 	case terminal.Moment:
-		return []string{"yesterday"}
+		return []string{"the day before"}
 	case terminal.Listen:
 		return []string{"x y", "8005"}
 	}
