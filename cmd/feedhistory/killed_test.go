@@ -47,7 +47,7 @@ var writingVerbs = map[string]string{
 	"erase":               "erase --yes --db DIR/feeds.db urn:/feed.rss:1 urn:/secret/feed.rss:1",
 	"erase of published":  "erase --yes --out DIR/pub urn:/feed.rss:1",
 	"import":              "import --db DIR/new.db DIR/lines.jsonl",
-	"import --replace":    "import --replace --db DIR/feeds.db DIR/lines.jsonl",
+	"import --replace":    "import --replace --db DIR/feeds.db DIR/more-lines.jsonl",
 	"import of a list":    "import --db DIR/feeds.db --from opml DIR/feeds.opml",
 	"import of documents": "import --db DIR/feeds.db --from directory DIR/saved URL/feed.rss",
 	"export":              "export --db DIR/feeds.db --raw -o DIR/out.jsonl",
@@ -98,7 +98,10 @@ func newKillWorld(t *testing.T) *killWorld {
 	require.NoError(t, errors.Join(err, damaged.Close()))
 	isNew.Store(true)
 	lines("more.jsonl", "fetch", "--allow-private", site.URL+"/feed.rss")
-	lines("feeds.opml", "export", "--db", db, "--format", "opml")
+	require.NoError(t, os.WriteFile(filepath.Join(w.template, "feeds.opml"), []byte(`<opml version="2.0"><body><outline text="A" xmlUrl="`+site.URL+`/other.rss"/></body></opml>`), 0o600))
+	later := filepath.Join(t.TempDir(), "later.db")
+	done(t, "", "sync", "--allow-private", "--db", later, site.URL+"/feed.rss")
+	lines("more-lines.jsonl", "export", "--db", later, "--raw")
 	require.NoError(t, os.Mkdir(filepath.Join(w.template, "saved"), 0o700))
 	lines("saved/1.xml", "fetch", "--allow-private", "--format", "rss", site.URL+"/feed.rss")
 	return w
@@ -128,6 +131,9 @@ func (w *killWorld) state(t *testing.T, dir string) string {
 		}
 		name, err := filepath.Rel(dir, file)
 		require.NoError(t, err)
+		if strings.HasPrefix(name, ".out.") { // of a killed export, whose name another one may be writing
+			return nil
+		}
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		what := digestInName.ReplaceAllString(name, "-N.")
@@ -186,7 +192,9 @@ func TestKilledAtCalls(t *testing.T) {
 			whole := w.copied(t)
 			_, _, said := call(t.Context(), "", w.args(verb, whole)...)
 			want := w.state(t, whole)
-			require.NotEqual(t, w.state(t, w.template), want, "it writes nothing: %s", said)
+			if verb != "db vacuum" { // which changes only the size
+				require.NotEqual(t, w.state(t, w.template), want, "it writes nothing: %s", said)
+			}
 			random, kills := rand.New(rand.NewPCG(5005, uint64(len(verb)))), 0
 			for n, most := 0, 60; n < *callKills; n++ {
 				dir, at := w.copied(t), 1+random.IntN(most)

@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -484,9 +483,13 @@ func (f *SecretFile[T]) edited(edit func(T) (T, error)) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// writePrivate writes or replaces a file, which only its owner can read, in one step.
+// writePrivate writes or replaces a file, which only its owner can read, in one step. Nobody else
+// does it meanwhile, so what is left of a killed one is removed.
 func writePrivate(name string, text []byte) error {
-	part := name + "." + rand.Text()[:8]
+	part := name + ".part"
+	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
