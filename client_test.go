@@ -895,7 +895,7 @@ func (s *subscriber) poll(ctx context.Context) (next time.Time, gone bool) {
 func (s *subscriber) head(r *feedhistory.Reading, err error) (next time.Time, gone bool) {
 	status, _ := errors.AsType[*feedhistory.FetchError](err)
 	var resp feedhistory.Response
-	known := s.known[s.url]
+	var known feedhistory.Known
 	switch {
 	case err == nil && r.Unchanged:
 		resp, known = r.Response, r.Known
