@@ -88,6 +88,10 @@ func Merge(readings iter.Seq2[*Reading, error]) (*History, error) {
 func Readings(docs ...*Document) iter.Seq2[*Reading, error] {
 	return func(yield func(*Reading, error) bool) {
 		for _, doc := range docs {
+			if doc == nil {
+				yield(nil, errors.New("feedhistory: Readings: a Document is nil"))
+				return
+			}
 			if !yield(&Reading{URL: doc.URL, Document: doc, Response: doc.Response}, nil) {
 				return
 			}

@@ -89,6 +89,28 @@ func (t *table) read(m *mirror.Mirror, url string, most int) error {
 	return nil
 }
 
+// A program that has read a feed by other means begins with the validators it has: as long as the
+// feed has not changed, nothing is read.
+func ExampleNewLedger() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("If-None-Match") == `"1"` {
+			w.WriteHeader(http.StatusNotModified)
+		}
+	}))
+	defer server.Close()
+	m := &mirror.Mirror{Client: &feedhistory.Client{AllowPrivate: true}}
+	defer m.Client.CloseIdle()
+	ledger := mirror.NewLedger(server.URL+"/feed", feedhistory.Known{ETag: `"1"`})
+	for r, err := range m.Walk(context.Background(), server.URL+"/feed", ledger) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(r.Response.Status, len(r.Added), "added:", r.Ledger.Feed().Verdict, r.Ledger.Follows(ledger))
+	}
+	// Output: 304 0 added: unknown true
+}
+
 // A program with its own tables walks an archived feed, and a paged one. The first walks
 // are interrupted, the second ones read the rest, and the third ones only look for news.
 func ExampleMirror_Walk() {

@@ -17,7 +17,7 @@ import (
 
 // declared are the variables that the Go blocks of a page have from their surroundings.
 var declared = map[string]string{
-	"README.md":                         "var url string; var ledger mirror.Ledger; var m *mirror.Mirror; var entries []*feedhistory.Entry",
+	"README.md":                         "var url string; var ledger mirror.Ledger; var m *mirror.Mirror; var entries []*feedhistory.Entry; var history *feedhistory.History",
 	"backfill/README.md":                "var probe backfill.Probe",
 	"cmd/internal/readers/README.md":    "var token string; var store mirror.Store; var feed *mirror.Feed",
 	"cmd/internal/web/README.md":        "var token string; var store mirror.Store",
