@@ -139,7 +139,7 @@ func (m *Merger) Add(r *Reading, err error) bool {
 		m.err = err
 		return false
 	}
-	m.ofWalk, m.ended = m.ofWalk || r.ofWalk, m.ended || r.End
+	m.ofWalk, m.ended = m.ofWalk || r.origin != ofDocument, m.ended || r.End
 	if r.Unchanged {
 		if m.h.Unchanged++; m.h.Unchanged == 1 && m.h.Head == nil {
 			m.h.Kind, m.kindKnown = r.Known.Kind, true
@@ -147,7 +147,7 @@ func (m *Merger) Add(r *Reading, err error) bool {
 	}
 	if r.Document != nil {
 		m.h.Documents++
-		if m.h.Head == nil && !r.ofWalk {
+		if m.h.Head == nil && r.origin == ofDocument {
 			m.links, m.read = map[string]string{}, map[string]bool{}
 		}
 		m.add(r.Document, r)
@@ -201,7 +201,7 @@ func (m *Merger) rank(doc *Document, reread bool) int32 {
 func (m *Merger) add(doc *Document, from *Reading) {
 	m.last = doc
 	m.h.Gaps = append(m.h.Gaps, doc.gaps...)
-	n := m.rank(doc, from.reread)
+	n := m.rank(doc, from.origin == ofWalkAgain)
 	first := m.h.Head == nil
 	if first {
 		head := doc.headOnly()
@@ -210,7 +210,7 @@ func (m *Merger) add(doc *Document, from *Reading) {
 			m.h.Kind = doc.Kind()
 		}
 		m.declare(doc)
-	} else if from.reread {
+	} else if from.origin == ofWalkAgain {
 		m.h.Head.Coverage = m.h.Head.Coverage.join(doc.Coverage)
 		m.declare(doc)
 	}

@@ -70,9 +70,17 @@ type Reading struct {
 	Gaps      []*Gap    // what is missing of the document, or in its place
 	End       bool      // the walk has ended by itself: there is nothing else in this Reading, and none follows
 
-	ofWalk bool // a walk has yielded it
-	reread bool // the document is a second, newer copy of the subscription document
+	origin origin
 }
+
+// An origin says whether a Reading is of a walk.
+type origin uint8
+
+const (
+	ofDocument origin = iota // it is of a document read otherwise
+	ofWalk
+	ofWalkAgain // the document is a second, newer copy of the subscription document
+)
 
 // A walk is one range over Walk. It makes all decisions in the ranging goroutine;
 // package chain has the concurrent parts.
@@ -192,7 +200,10 @@ func (w *walk) follow(l *fetchResult) {
 
 // yieldDocument yields a document, with the gaps within it.
 func (w *walk) yieldDocument(l *fetchResult) {
-	r := &Reading{URL: l.url, Document: l.doc, Unchanged: l.unchanged, Response: l.response, Known: l.known, reread: l.reread}
+	r := &Reading{URL: l.url, Document: l.doc, Unchanged: l.unchanged, Response: l.response, Known: l.known}
+	if l.reread {
+		r.origin = ofWalkAgain
+	}
 	if l.unchanged {
 		w.loops.See(l.known.URL)
 		if l.known.Damaged {
@@ -216,7 +227,7 @@ func (w *walk) yieldDocument(l *fetchResult) {
 // hand yields a Reading.
 func (w *walk) hand(r *Reading) {
 	if !w.ended {
-		r.ofWalk = true
+		r.origin = max(r.origin, ofWalk)
 		w.ended = !w.yield(r, nil)
 	}
 }
@@ -385,7 +396,7 @@ func (w *walk) end(l *fetchResult, err error) {
 	w.ended = true
 	var r *Reading
 	if l != nil && l.doc != nil {
-		r = &Reading{URL: l.url, Document: l.doc, Response: l.response, ofWalk: true}
+		r = &Reading{URL: l.url, Document: l.doc, Response: l.response, origin: ofWalk}
 	}
 	if w.ctx.Err() != nil {
 		r, err = nil, w.ctx.Err()

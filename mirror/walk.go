@@ -174,12 +174,12 @@ type shelf struct {
 	yield   func(*Reading, error) bool
 	left    bool // the caller has left the loop
 	walk    walkID
-	base    *memoryFeed // the feed as it was when the walk began; nil if it was never read
-	commits []*shelved  // since then
+	base    *memoryFeed    // the feed as it was when the walk began; nil if it was never read
+	commits []*shelfCommit // since then
 }
 
-// A shelved is a commit, with the posts among its entries.
-type shelved struct {
+// A shelfCommit is a commit, with the posts among its entries.
+type shelfCommit struct {
 	Commit
 	posts map[string]string
 }
@@ -211,7 +211,7 @@ func (s *shelf) Commit(ctx context.Context, c *Commit) error {
 	if s.base == nil {
 		s.base = newMemoryFeed(f.state)
 	}
-	kept := &shelved{*c, posts}
+	kept := &shelfCommit{*c, posts}
 	kept.Feed = f.state
 	f.finish(kept)
 	s.commits = append(s.commits, kept)
@@ -309,7 +309,7 @@ func (f *memoryFeed) copied() *memoryFeed {
 }
 
 // finish does what a shelf does after a commit.
-func (f *memoryFeed) finish(c *shelved) {
+func (f *memoryFeed) finish(c *shelfCommit) {
 	if f.posts == nil {
 		f.posts = map[string]string{}
 	}
@@ -321,7 +321,7 @@ func (f *memoryFeed) finish(c *shelved) {
 // out a Ledger after each document without copying all before it.
 type ledgerFeed struct {
 	*memoryFeed
-	later []*shelved
+	later []*shelfCommit
 	state *Feed // after the commits
 	id    walkID
 }
