@@ -46,7 +46,7 @@ func TestNumbers(t *testing.T) {
 	site := feedtest.Serve(t, threeDocuments)
 	private := func() *feedhistory.Client { return &feedhistory.Client{AllowPrivate: true, Tries: 1} }
 	names := numbers(private())
-	require.Len(t, names, 9)
+	require.Len(t, names, 10)
 	for name, field := range names {
 		t.Run(name, func(t *testing.T) {
 			c := private()

@@ -228,7 +228,9 @@ func (w *walk) yieldDocument(l *fetchResult) {
 func (w *walk) hand(r *Reading) {
 	if !w.ended {
 		r.origin = max(r.origin, ofWalk)
+		left := time.Now()
 		w.ended = !w.yield(r, nil)
+		w.begun = w.begun.Add(time.Since(left)) // the caller's time is not the walk's
 	}
 }
 
@@ -542,9 +544,9 @@ type Budget struct {
 	Documents int   // Documents is the maximum number of documents to request, not counting those repeated (see Client.Tries), redirects, and requests in advance that turn out to be wasted; zero means 10,000.
 	Bytes     int64 // Bytes is the maximum size of all documents together, decompressed; zero means 1 GiB.
 
-	// Time is the time after which the walk requests no further document, so that a feed that is
-	// slow and without end does not keep others waiting; zero means ten minutes. A mirror's next
-	// poll goes on there.
+	// Time is the time of the walk, without that of its caller, after which it requests no further
+	// document, so that a feed that is slow and without end does not keep others waiting; zero
+	// means ten minutes. A mirror's next poll goes on there.
 	Time time.Duration
 
 	barren, empty int // documents in a row without anything new, and archives without entries

@@ -918,7 +918,7 @@ func TestWalkCancelled(t *testing.T) {
 }
 
 func TestBudgetDefaults(t *testing.T) {
-	want := feedhistory.Budget{Documents: 10_000, Bytes: 1 << 30}
+	want := feedhistory.Budget{Documents: 10_000, Bytes: 1 << 30, Time: 10 * time.Minute}
 	want.BoundBarren(20, 1000)
 	require.Equal(t, want, feedhistory.Budget{}.WithDefaults())
 }
