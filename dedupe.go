@@ -312,8 +312,7 @@ func (m *Merger) delete(t Tombstone, doc int32) {
 // interrupt adds a gap where the documents ended early: at the one not read completely,
 // or else at the one due next, if known.
 func (m *Merger) interrupt(r *Reading, err error) {
-	if r != nil && r.Document != nil {
-		doc := r.Document
+	if doc := r.Readable(); doc != nil {
 		m.add(doc, r)
 		m.h.Gaps = append(m.h.Gaps, &Gap{URL: doc.URL, Reason: reasonOf(err), Err: err, Found: time.Now(), Document: doc})
 	} else if m.h.Head != nil {

@@ -73,6 +73,22 @@ type Reading struct {
 	origin origin
 }
 
+// Readable returns the document, or the part of one that could be read; nil if there is neither.
+func (r *Reading) Readable() *Document {
+	switch {
+	case r == nil:
+		return nil
+	case r.Document != nil:
+		return r.Document
+	}
+	for _, gap := range r.Gaps {
+		if gap.Document != nil {
+			return gap.Document
+		}
+	}
+	return nil
+}
+
 // An origin says whether a Reading is of a walk.
 type origin uint8
 

@@ -175,16 +175,8 @@ func (v *visit) walk(ctx context.Context) {
 // tee collects the documents of a walk, including damaged ones.
 func tee(walk iter.Seq2[*feedhistory.Reading, error], docs *[]*feedhistory.Document) iter.Seq2[*feedhistory.Reading, error] {
 	return feedtest.Watch(walk, func(r *feedhistory.Reading, err error) {
-		if r != nil && r.Document != nil {
-			*docs = append(*docs, r.Document)
-		}
-		if r == nil {
-			return
-		}
-		for _, gap := range r.Gaps {
-			if gap.Document != nil {
-				*docs = append(*docs, gap.Document)
-			}
+		if doc := r.Readable(); doc != nil {
+			*docs = append(*docs, doc)
 		}
 	})
 }
@@ -203,11 +195,7 @@ func items(walk iter.Seq2[*feedhistory.Reading, error]) iter.Seq2[*feedhistory.D
 	return func(yield func(*feedhistory.Document, error) bool) {
 		for r, err := range walk {
 			if err != nil {
-				var doc *feedhistory.Document
-				if r != nil {
-					doc = r.Document
-				}
-				yield(doc, err)
+				yield(r.Readable(), err)
 				return
 			}
 			if r.Unchanged && !yield(nil, &same{r}) || r.Document != nil && !yield(r.Document, nil) {

@@ -794,10 +794,7 @@ func (s *source) request(url string) answer {
 func closing(ctx context.Context, c *feedhistory.Client, first *feedhistory.Document) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		r, err := c.Poll(ctx, first.Response.Requested, first.Known())
-		a := answer{err: err}
-		if r != nil {
-			a.doc = r.Document
-		}
+		a := answer{doc: r.Readable(), err: err}
 		switch {
 		case err != nil:
 			yield(nil, a.gap(first.URL, ""))

@@ -259,10 +259,7 @@ func (p *poll) take(r *feedhistory.Reading, err error) error {
 	case p.documents.err != nil:
 		return p.documents.err
 	case err != nil:
-		var doc *feedhistory.Document
-		if r != nil {
-			doc = r.Document
-		}
+		doc := r.Readable()
 		return p.step(doc, func() error { return p.fail(doc, err) })
 	case r.Document != nil || r.Unchanged:
 		if err := p.step(r.Document, func() error { return p.read(r) }); err != nil {

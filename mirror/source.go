@@ -84,10 +84,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 		if err != nil {
 			return p.stop(err)
 		}
-		doc := r.Document
-		for _, gap := range r.Gaps {
-			doc = cmp.Or(doc, gap.Document)
-		}
+		doc := r.Readable()
 		if err := p.makeRoom(doc); err != nil {
 			return p.stop(err)
 		}

@@ -273,11 +273,10 @@ func (f *feedFetch) history(url string) (*backfill.Recovery, error) {
 	defer p.End()
 	for r, err := range p.Watch(walk.Readings) {
 		more := f.merger.Add(r, err)
-		for _, doc := range documentsOf(r) {
-			f.first = cmp.Or(f.first, doc)
-			if err := f.printNew(doc); err != nil {
-				return nil, &terminal.OutputError{Err: err}
-			}
+		doc := r.Readable()
+		f.first = cmp.Or(f.first, doc)
+		if err := f.printNew(doc); err != nil {
+			return nil, &terminal.OutputError{Err: err}
 		}
 		if !more {
 			break
@@ -327,25 +326,9 @@ func (f *feedFetch) isPrivate(feed string) bool {
 // copies breaks a rule (5005#16); fetch prints such a copy at the end, and so it does with
 // the deletion of a printed entry.
 
-// documentsOf returns the document of a Reading, or the readable part of one.
-func documentsOf(r *feedhistory.Reading) (docs []*feedhistory.Document) {
-	if r == nil {
-		return nil
-	}
-	if r.Document != nil {
-		docs = append(docs, r.Document)
-	}
-	for _, gap := range r.Gaps {
-		if gap.Document != nil {
-			docs = append(docs, gap.Document)
-		}
-	}
-	return docs
-}
-
-// printNew prints the entries new in a document.
+// printNew prints the entries new in a document; nil has none.
 func (f *feedFetch) printNew(doc *feedhistory.Document) error {
-	if f.printed == nil {
+	if doc == nil || f.printed == nil {
 		return nil
 	}
 	if f.of == "" {

@@ -1,7 +1,6 @@
 package protocols
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 
@@ -80,13 +79,12 @@ func (h *rangeHarvest) changes() error {
 
 // read prints a Reading.
 func (h *rangeHarvest) read(r *feedhistory.Reading) error {
-	doc := r.Document
 	for _, gap := range r.Gaps {
 		if err := h.miss(gap); err != nil {
 			return err
 		}
-		doc = cmp.Or(doc, gap.Document)
 	}
+	doc := r.Readable()
 	if h.begun = true; doc == nil {
 		return nil
 	}
