@@ -181,7 +181,7 @@ func (k *keeper) merge(doc *feedhistory.Document, older string, damaged bool) {
 	if i := slices.IndexFunc(k.state.Pieces, func(p piece) bool { return p.Next == doc.Response.Requested }); i >= 0 {
 		k.current = k.state.Pieces[i]
 		if newer, ok := doc.Links.Rel("next-archive"); ok {
-			k.ended[iri.WithoutFragment(newer.Href)] = true // an earlier harvest has come from there
+			k.ended[iri.Address(newer.Href)] = true // an earlier harvest has come from there
 		}
 	}
 	was := k.current.Next

@@ -240,6 +240,38 @@ func TestKeepContinues(t *testing.T) {
 	require.Equal(t, 60, records)
 }
 
+// A server that writes the number of a session into its links names the same archives: a harvest that
+// was cut short goes on at the one it has not read.
+func TestKeepSessions(t *testing.T) {
+	session := 0
+	s := serveSite(t, map[string]string{
+		"/f": feed(day(4), "/3;jsessionid=0", record("urn:4", day(4))),
+		"/3": feed(day(3), "/2;jsessionid=0", record("urn:3", day(3))),
+		"/2": feed(day(2), "/1;jsessionid=0", record("urn:2", day(2))),
+		"/1": feed(day(1), "", record("urn:1", day(1))),
+	})
+	s.before = func(string) { // each answer has another number
+		session++
+		for other, doc := range s.docs {
+			s.docs[other] = strings.Replace(doc, fmt.Sprint("jsessionid=", session-1), fmt.Sprint("jsessionid=", session), 1)
+		}
+	}
+	s.URL = s.url + "/f"
+	m := &mirror.Mirror{Store: mirror.NewMemory()}
+	second := s.docs["/2"]
+	delete(s.docs, "/2") // it answers 500
+	report, err := s.Keep(t.Context(), m)
+	require.NoError(t, err)
+	require.Equal(t, feedhistory.Partial, report.Feed.Verdict)
+	s.docs["/2"] = strings.Replace(second, "jsessionid=0", fmt.Sprint("jsessionid=", session), 1)
+	s.asked.Took()
+	report, err = s.Keep(t.Context(), m)
+	require.NoError(t, err)
+	require.Equal(t, feedhistory.Whole, report.Feed.Verdict, "%v", report.Feed.Ledger.Gaps())
+	require.Equal(t, []string{"/f", "/3", "/2", "/1"}, s.asked.Took(), "the first older than the mark, and the rest")
+	require.Len(t, live(t, m.Store, s.URL), 4)
+}
+
 // A producer may change the addresses of its archives. However a harvest before that ended, the
 // next one reads the chain again, and not what is gone.
 func TestKeepRenumbered(t *testing.T) {

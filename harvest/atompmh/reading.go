@@ -332,7 +332,7 @@ func olderThan(doc *feedhistory.Document) string {
 	if !ok {
 		link, _ = contradiction(doc)
 	}
-	return iri.WithoutFragment(link.Href)
+	return iri.Address(link.Href)
 }
 
 // dateOf returns when a document came, by the server's clock, which should also stamp
