@@ -276,7 +276,7 @@ func (p *Publisher) permanent(e *feedhistory.Entry, verbatim bool) (*feedhistory
 // condition returns the error for an entry which readers would read as another one, or not at all (nil).
 func (p *Publisher) condition(given, read *feedhistory.Entry) error {
 	_, err := door.Root.Element(given)
-	isForbidden := func(r rune) bool { return r < ' ' && !strings.ContainsRune("\t\n\r", r) || r == 0xFFFE || r == 0xFFFF }
+	isForbidden := func(r rune) bool { return !xmlscan.IsChar(r) }
 	switch {
 	case strings.TrimSpace(given.ID) != given.ID:
 		return unpublishable("its ID begins or ends with white space, which readers remove")

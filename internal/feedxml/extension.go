@@ -83,7 +83,7 @@ func (x Extension) Element() (string, error) {
 // escapedXML escapes text as encoding/xml does.
 func escapedXML(text string) string {
 	return xmlEscapes.Replace(strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
+		if !xmlscan.IsChar(r) {
 			return utf8.RuneError
 		}
 		return r

@@ -391,7 +391,7 @@ func numeric(raw string) (kind refKind, n int, r rune) {
 		return refBare, 1, 0
 	case utf16.IsSurrogate(r):
 		return surrogates(raw, r, n)
-	case !validRune(r):
+	case !IsChar(r):
 		return refForbidden, n, 0
 	case r >= 0x80 && r < 0xA0: // as in HTML (HTML, numeric character reference end state); XML has control characters there
 		if meant := charmap.Windows1252.DecodeByte(byte(r)); meant != r && meant != utf8.RuneError {
@@ -474,10 +474,10 @@ func digit(c byte) rune {
 
 // IsPlain reports whether XML can have a character as it is. It has no other, or only by a
 // reference, as a carriage return.
-func IsPlain(r rune) bool { return r != '\r' && validRune(r) }
+func IsPlain(r rune) bool { return r != '\r' && IsChar(r) }
 
-// validRune reports whether r is a Char of XML 1.0.
-func validRune(r rune) bool {
+// IsChar reports whether r is a Char of XML 1.0.
+func IsChar(r rune) bool {
 	switch {
 	case r < ' ':
 		return r == '\t' || r == '\n' || r == '\r'
