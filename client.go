@@ -143,12 +143,10 @@ func (c *Client) Get(ctx context.Context, url string) (*Document, error) {
 	return l.doc, l.err
 }
 
-// Poll reads a document by a conditional request, if you have read it before: give the Known
-// of the Reading then, and at first the zero one. It may have only the ETag and the
-// LastModified of a document that another library has read. The Reading is Unchanged, or
-// has the Document, with what is missing in it among the Gaps. For a damaged document, it has
-// the readable part, together with the error, and otherwise it is nil with an error: those
-// of Get.
+// Poll reads a document by a conditional request. Pass the Known of the last Reading, or the zero
+// Known at first; the ETag and LastModified from another library are enough. The Reading is
+// Unchanged, or has the Document and the Gaps within it. The errors are those of Get: with the
+// error of a damaged document, the Reading has the readable part; with any other it is nil.
 func (c *Client) Poll(ctx context.Context, url string, known Known) (*Reading, error) {
 	l := c.load(ctx, chain.Request{URL: url}, known, nil)
 	if l.err != nil && l.doc == nil {

@@ -34,8 +34,9 @@ var declared = map[string]string{
 
 var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```")
 
-// Every Go block of a page compiles. One that has no functions is the body of one; it need
-// not use its variables, nor return after an ellipsis or a comment that stands for the rest.
+// Every Go block of a page compiles. A block without functions is compiled as the body of one.
+// Variables may be unused there, and the return may be missing if the block ends in an ellipsis
+// or a comment.
 func TestBlocks(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)

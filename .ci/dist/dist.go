@@ -122,7 +122,7 @@ func (d *dist) collect() error {
 	return nil
 }
 
-// command runs a command in a folder of the checkout, and returns what it prints.
+// command runs a command in a folder of the checkout, and returns its output.
 func (d *dist) command(dir string, env []string, args ...string) ([]byte, error) {
 	work, err := filepath.Abs(filepath.Join(d.root, "go.work"))
 	if err != nil {

@@ -155,7 +155,7 @@ func TestFaults(t *testing.T) {
 }
 
 // straceOf returns a function that runs the command under strace with some options, and returns its
-// exit code and what it wrote to standard error.
+// exit code and its standard error.
 func straceOf(t *testing.T) func(t *testing.T, options []string, args ...string) (status int, stderr string) {
 	t.Helper()
 	strace, err := exec.LookPath("strace")

@@ -121,8 +121,8 @@ func (w *killWorld) copied(t *testing.T) string {
 
 var digestInName = regexp.MustCompile(`-[0-9a-f]{16}\.|[0-9a-f.]{20,}`)
 
-// state returns what is in a directory: the names of its files, the feeds and entries of its
-// databases, whose logins there are, and the entries of its documents.
+// state describes a directory: the names of its files, the feeds and entries in its databases, the
+// feeds with logins, and the entries in its documents.
 func (w *killWorld) state(t *testing.T, dir string) string {
 	var all []string
 	require.NoError(t, filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {

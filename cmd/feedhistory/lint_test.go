@@ -17,8 +17,8 @@ import (
 	"github.com/feedhistory/feedhistory/republish"
 )
 
-// Whatever the publisher's document is, those that fetch, publish, export and the history server
-// make of it are XML for other parsers, too.
+// Other parsers of XML read every document that fetch, publish, export and the history server
+// write, for any document of a publisher.
 func TestWrittenIsXML(t *testing.T) {
 	feedtest.Long(t)
 	t.Parallel()

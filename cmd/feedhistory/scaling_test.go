@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// scaledVerbs read a document, which is in a file and at a URL, in a directory for what they write.
+// scaledVerbs read a document from a file or a URL, and write into a directory.
 var scaledVerbs = map[string]func(t *testing.T, file, url, dir string){
 	"Parse": func(t *testing.T, file, url, _ string) {
 		f, err := os.Open(file)
@@ -77,8 +77,8 @@ var scaledPlaces = map[string]string{
 	"no document": "%s",
 }
 
-// For a document eight times as long, each verb computes at most ten times as long, whatever is
-// repeated, and wherever. A quadratic one needs 64 times as long.
+// A document eight times as long costs each verb at most ten times the processor time, for each
+// unit repeated at each place. A quadratic verb would need 64 times as much.
 func TestVerbsScale(t *testing.T) {
 	feedtest.Long(t)
 	var text atomic.Pointer[string]
@@ -113,8 +113,7 @@ func TestVerbsScale(t *testing.T) {
 			scaledVerbs[s.verb](t, file, site.URL+"/"+fmt.Sprint(runs), own)
 			return feedtest.ProcessorTime(t) - before
 		}
-		// What does not depend on the document is not counted, and less than the clock can tell
-		// counts as that.
+		// The fixed cost of a verb is not counted. The clock's precision is the least.
 		const least = 5 * time.Millisecond
 		fixed := min(cost(1), cost(1), cost(1))
 		counted := func(n int) time.Duration { return max(cost(n)-fixed, least) }

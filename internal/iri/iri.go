@@ -233,8 +233,8 @@ func WithoutFragment(u string) string {
 	return u
 }
 
-// Address returns the URL by which the target of a link is requested and known: without its
-// fragment, and without the number of a session, which some servers write anew into each link.
+// Address returns the URL under which a link's target is requested and remembered. It has no
+// fragment and no session number: some servers write a new number into each link.
 func Address(link string) string {
 	path, query, hasQuery := strings.Cut(session.ReplaceAllString(WithoutFragment(link), ""), "?")
 	if !hasQuery {

@@ -483,8 +483,8 @@ func (f *SecretFile[T]) edited(edit func(T) (T, error)) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// writePrivate writes or replaces a file, which only its owner can read, in one step. Nobody else
-// does it meanwhile, so what is left of a killed one is removed.
+// writePrivate writes or replaces a file only its owner can read, in one step. The caller holds
+// the lock, so a temporary file already there is a killed process's, and is removed.
 func writePrivate(name string, text []byte) error {
 	part := name + ".part"
 	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {

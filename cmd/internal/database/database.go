@@ -271,8 +271,8 @@ func (d *Location) Locate() error {
 }
 
 // linked returns the file to which a symbolic link leads, even if the file does not exist yet.
-// Any other name is returned unchanged. SQLite keeps its log, and we keep the logins, beside the
-// file and not beside the link.
+// It returns any other name unchanged. The log of SQLite and the file with the logins are beside
+// the file, not beside the link.
 func linked(name string) string {
 	if info, err := os.Lstat(name); err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		return name

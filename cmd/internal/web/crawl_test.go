@@ -25,7 +25,7 @@ type crawler struct {
 	t      *testing.T
 	base   string // of the server, with a final slash
 	get    func(address string) (status int, body string, header http.Header)
-	wants  int            // a second status an address may answer with, beside 200; zero for none
+	wants  int            // the status allowed besides 200; zero for none
 	seen   map[string]int // the status of each address
 	alike  map[string]int // how many addresses of one form have been followed
 	queued []string
