@@ -31,11 +31,11 @@ func (x *exchange) open(resp *Response, req *Request) error {
 	}
 	encoding, known := contentEncoding(r.Header)
 	if !known {
-		x.end()
+		x.giveUp()
 		return &Failure{Kind: Encoding, URL: x.url, Name: encoding}
 	}
 	if encoding == "" && r.ContentLength > x.maxBytes() {
-		x.end() // reading it would be pointless
+		x.giveUp() // reading it would be pointless
 		return x.exceeds("bytes", x.maxBytes())
 	}
 	b := &body{x: x, encoding: encoding}
@@ -104,8 +104,10 @@ func (b *body) Read(p []byte) (int, error) {
 
 // Close ends the exchange. A Read in another goroutine is cut off first.
 func (b *body) Close() error {
-	b.x.guard.cancel(http.ErrBodyReadAfterClose)
-	b.mu.Lock()
+	if !b.mu.TryLock() {
+		b.x.guard.cancel(http.ErrBodyReadAfterClose)
+		b.mu.Lock()
+	}
 	defer b.mu.Unlock()
 	if b.err == nil {
 		b.end(http.ErrBodyReadAfterClose)
@@ -120,7 +122,11 @@ func (b *body) end(err error) error {
 	if b.dec != nil {
 		b.free()
 	}
-	b.x.end()
+	if err == io.EOF && !b.trailing || b.wire.n == b.x.resp.ContentLength {
+		b.x.end()
+	} else {
+		b.x.giveUp()
+	}
 	return b.err
 }
 

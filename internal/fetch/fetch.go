@@ -351,7 +351,7 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, location string, req 
 		err = x.send(r)
 	}
 	if err != nil {
-		x.end()
+		x.giveUp()
 		return nil, err
 	}
 	return x, nil
@@ -390,7 +390,7 @@ func (x *exchange) send(r *http.Request) error {
 	return nil
 }
 
-// end releases everything the exchange holds.
+// end releases everything that an exchange holds whose answer has ended.
 func (x *exchange) end() {
 	x.guard.stop()
 	x.guard.cancel(context.Canceled)
@@ -400,16 +400,33 @@ func (x *exchange) end() {
 	x.client.exit(x.host)
 }
 
+// giveUp ends an exchange before its answer has ended. Of HTTP/2, net/http keeps the
+// connection, and would read what the server still sends until it is idle for too long.
+func (x *exchange) giveUp() {
+	if x.resp != nil && x.resp.ProtoMajor == 2 {
+		x.guard.arm(time.Now(), "body", time.Second, time.Second)
+		x.resp.Body.Close() // before the context ends, it waits for the stream's end
+		x.client.CloseIdle()
+	}
+	x.end()
+}
+
 // discard ends an exchange whose body is not needed. It reads a short body, so the
 // connection can be reused, but does not wait long for it.
 func (x *exchange) discard() {
 	const short, soon = 2 << 10, time.Second
-	if r := x.resp; r.Body != http.NoBody && r.ContentLength <= short && r.StatusCode >= 200 {
+	whole := x.resp.Body == http.NoBody
+	if r := x.resp; !whole && r.ContentLength <= short && r.StatusCode >= 200 {
 		x.guard.arm(time.Now(), "body", soon, soon)
-		io.CopyN(io.Discard, x.resp.Body, short+1)
+		_, err := io.CopyN(io.Discard, r.Body, short+1)
 		x.guard.disarm()
+		whole = err == io.EOF
 	}
-	x.end()
+	if whole {
+		x.end()
+	} else {
+		x.giveUp()
+	}
 }
 
 // interrupted returns who ended the exchange, if not the server: the caller, the guard,

@@ -47,6 +47,17 @@ func (p *peer) flood(frame func(*http2.Framer) error) {
 	}
 }
 
+// gush writes a body as fast as it can, and reports whether the client hangs up before a
+// gigabyte. It has an end, since the clock of a bubble stands still meanwhile.
+func (p *peer) gush(stream uint32) bool {
+	for range 1 << 16 {
+		if !p.data(stream, false, block[:16<<10]) {
+			return true
+		}
+	}
+	return false
+}
+
 // headers writes the header fields of an answer, given as names and values.
 func (p *peer) headers(stream uint32, end bool, fields ...string) bool {
 	return p.write(func(f *http2.Framer) error {
@@ -247,8 +258,7 @@ var attacks = []struct {
 	// Bodies.
 	{"beyond the window", func(p *peer, stream uint32) {
 		p.headers(stream, false, ":status", "200")
-		for p.data(stream, false, block[:16<<10]) {
-		}
+		p.gush(stream)
 	}, "read: (truncated|limit bytes)", 1}, // whichever is seen first
 	{"longer than announced", answered(func(p *peer, stream uint32) { p.data(stream, true, "abc") }, "content-length", "4"), "read: truncated", 1},
 	{"shorter than announced", answered(func(p *peer, stream uint32) { p.data(stream, true, "") }, "content-length", "4"), "read: truncated", 1},
@@ -311,6 +321,52 @@ func TestHTTP2Attacks(t *testing.T) {
 				synctest.Wait()
 				c.CloseIdle()
 				time.Sleep(time.Minute) // until the server has noticed
+			})
+		})
+	}
+}
+
+// A server that goes on with an answer that is read no further is not listened to.
+func TestHTTP2GivenUp(t *testing.T) {
+	borrowed := httptest.NewTLSServer(http.NotFoundHandler())
+	defer borrowed.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(borrowed.Certificate())
+	read := func(body io.ReadCloser) { io.Copy(io.Discard, body) }
+	for name, answer := range map[string]struct {
+		fields []string
+		read   func(io.ReadCloser) // nil if there is none to read
+	}{
+		"by a limit": {[]string{":status", "200"}, read},
+		"by Close": {[]string{":status", "200"}, func(body io.ReadCloser) {
+			io.ReadFull(body, make([]byte, 100))
+			body.Close()
+		}},
+		"by its length":  {[]string{":status", "200", "content-length", "1000000000"}, nil},
+		"by its coding":  {[]string{":status", "200", "content-encoding", "x-unknown"}, nil},
+		"by its status":  {[]string{":status", "404"}, nil},
+		"by its address": {[]string{":status", "302", "location", "http://127.0.0.1/"}, nil},
+		"by its header":  {[]string{":status", "200", "x", strings.Repeat(many, 200)}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				var requests atomic.Int64
+				var hungUp atomic.Bool
+				w.serve("example.com:443", serveHTTP2(borrowed.TLS.Certificates[0], &requests, func(p *peer, stream uint32) {
+					p.headers(stream, false, answer.fields...)
+					hungUp.Store(p.gush(stream))
+				}))
+				c := w.client()
+				c.RootCAs, c.Bytes = roots, 1<<20
+				resp, err := c.Do(context.Background(), Request{URL: "https://example.com/"})
+				if answer.read == nil {
+					require.Error(t, err)
+				} else {
+					require.NoError(t, err)
+					answer.read(resp.Body)
+				}
+				synctest.Wait()
+				require.True(t, hungUp.Load())
 			})
 		})
 	}
