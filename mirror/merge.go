@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -316,6 +317,7 @@ func (mg *merger) joinPosts(s *source, records map[string]*Record) (joined bool,
 		}
 	}
 	entries, first := slices.Clone(doc.Entries), map[string]*feedhistory.Entry{}
+	shown := sync.OnceValue(func() map[string]bool { return idsOf(mg.feed.Ledger.l.shown()) })
 	for i, e := range entries {
 		if !isNew(e) {
 			continue
@@ -325,7 +327,7 @@ func (mg *merger) joinPosts(s *source, records map[string]*Record) (joined bool,
 		if other == nil {
 			found, copied, err := mg.findPost(e, known)
 			if err == nil && found == nil && !s.archive && s.rank.isOfSubscription() {
-				found, copied, err = mg.findTwin(e, here)
+				found, copied, err = mg.findTwin(e, here, shown)
 			}
 			if err != nil {
 				return false, err
@@ -396,7 +398,7 @@ func (mg *merger) underAlias(e *feedhistory.Entry, here map[string]*feedhistory.
 // under another kind of ID, and the stored digest unless its texts have changed: guids come and go
 // where two servers answer, and are added once for good. Link, title and time are equal, and just
 // one of both has an ID of its own. An entry without ID, link and file may be edited where it was.
-func (mg *merger) findTwin(e *feedhistory.Entry, here map[string]*feedhistory.Entry) (twin *feedhistory.Entry, digest string, err error) {
+func (mg *merger) findTwin(e *feedhistory.Entry, here map[string]*feedhistory.Entry, shown func() map[string]bool) (twin *feedhistory.Entry, digest string, err error) {
 	at := e.Time()
 	_, hasLink := e.Links.Rel("alternate")
 	if at.IsZero() || e.Title().Plain() == "" || mg.feed.Commits == 0 || !hasLink && !e.WeakID {
@@ -404,13 +406,12 @@ func (mg *merger) findTwin(e *feedhistory.Entry, here map[string]*feedhistory.En
 	}
 	_, isBare := mg.store.(*shelf)
 	key, texts := twinKeys(e)
-	shown := idsOf(mg.feed.Ledger.l.shown())
 	var stored *feedhistory.Entry
 	for r, err := range mg.store.Entries(mg.ctx, Query{Feed: mg.feed.URL, Since: at, Until: at.Add(1)}) {
 		if err != nil {
 			return nil, "", err
 		}
-		isKind := hasLink && r.Content.WeakID != e.WeakID || !hasLink && r.Content.WeakID && shown[r.ID]
+		isKind := hasLink && r.Content.WeakID != e.WeakID || !hasLink && r.Content.WeakID && shown()[r.ID]
 		if !isKind || here[r.ID] != nil || r.Copy.Rank.isKept() {
 			continue
 		}

@@ -80,11 +80,11 @@ func (f *Login) CredentialFor(address string) (*feedhistory.Credential, error) {
 	if len(header) == 0 {
 		return nil, err
 	}
-	return credentialOf(address, header)
+	return CredentialOf(address, header)
 }
 
-// credentialOf returns a credential for the origin of an address.
-func credentialOf(address string, header http.Header) (*feedhistory.Credential, error) {
+// CredentialOf returns a credential for the origin of an address.
+func CredentialOf(address string, header http.Header) (*feedhistory.Credential, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, err
@@ -574,7 +574,7 @@ func (k *Keyring) Credential(feed string) (c *feedhistory.Credential) {
 		return nil
 	}
 	if header := feeds[feed]; len(header) > 0 {
-		c, _ = credentialOf(feed, header)
+		c, _ = CredentialOf(feed, header)
 		return c
 	}
 	if k.Files == nil {

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -545,12 +544,13 @@ const wrongLogin = "The server of the feed does not accept this name with this p
 
 // tryLogin requests a feed with header fields for its origin.
 func (a *adder) tryLogin(ctx context.Context, address string, header http.Header) error {
-	own := cmp.Or(a.polls.Mirror.Client, &feedhistory.Client{}).Clone()
-	u, err := url.Parse(address)
-	if err == nil {
-		own.Tries, own.Credentials = 1, []feedhistory.Credential{{Origin: u.Scheme + "://" + u.Host, Header: header}}
-		_, err = own.Get(ctx, address)
+	credential, err := command.CredentialOf(address, header)
+	if err != nil {
+		return err
 	}
+	own := a.client(address).Clone()
+	own.Tries, own.Credentials = 1, []feedhistory.Credential{*credential}
+	_, err = own.Get(ctx, address)
 	return err
 }
 
