@@ -28,13 +28,13 @@ func (k Kind) mark() string {
 }
 
 // contradiction reports a link contradicting the marks of its document.
-func (w *walk) contradiction(at lead) {
-	if w.reported == at.root {
+func (b *beyond) contradiction(at lead) {
+	if b.reported == at.root {
 		return
 	}
-	w.reported = at.root
+	b.reported = at.root
 	err := &contradiction{at.mark, at.Link}
-	w.gap(&Gap{URL: at.root, From: at.root, Reason: ReasonContradiction, Err: err})
+	b.gap(&Gap{URL: at.root, From: at.root, Reason: ReasonContradiction, Err: err})
 }
 
 // A contradiction is a link against a mark of its document.

@@ -95,7 +95,7 @@ import (
 
 // A document is read by read.go and entry.go, with the elements of its format in atom.go,
 // rss.go and jsonfeed.go; complete.go, paged.go, archived.go and links.go tell its part in
-// a history, walk.go requests one after another, and dedupe.go merges them.
+// a history, walk.go and beyond.go request one after another, and dedupe.go merges them.
 
 // A Format is the syntax of a feed document; "" means there is none.
 type Format string

@@ -252,14 +252,6 @@ func (k Kind) Older() string {
 	return ""
 }
 
-// A lead is a link beyond the chain.
-type lead struct {
-	Link
-	from string // the URL of the linking document
-	root string // the URL of the document of the chain leading here
-	mark string // the mark its link contradicts
-}
-
 // Further returns the links by which the document names more of the history than the one
 // of Kind.Older does, in a feed of the given kind: those contradicting the kind, of several links
 // to an older document all but the first, and at the end of a chain next-archive and

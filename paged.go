@@ -16,22 +16,22 @@ func (d *Document) isPaged() bool {
 }
 
 // isLast reports whether the caller wants no page beyond this one.
-func (w *walk) isLast(l *fetchResult) bool {
-	return w.kind == Paged && w.past.Last != nil && l.doc != nil && w.past.Last(l.doc)
+func (a *along) isLast(l *fetchResult) bool {
+	return a.kind == Paged && a.past.Last != nil && l.doc != nil && a.past.Last(l.doc)
 }
 
 // watchPages looks for entries that have moved from one page to the next. A page requested
 // before the newer one was answered may lack such an entry, and the newer one too. But the
 // first of them is then on two pages, so the pages after these are requested again.
-func (w *walk) watchPages(l *fetchResult) {
-	if w.kind != Paged {
+func (a *along) watchPages(l *fetchResult) {
+	if a.kind != Paged {
 		return
 	}
-	isNewer := func(e *Entry) bool { return e.Time().After(w.newest) } // more posts have come than had been read
-	if l.doc == nil || w.loops.Shares(l.doc.facts()) || slices.ContainsFunc(l.doc.Entries, isNewer) {
-		w.ahead.Distrust()
+	isNewer := func(e *Entry) bool { return e.Time().After(a.feed.newest) } // more posts have come than had been read
+	if l.doc == nil || a.loops.Shares(l.doc.facts()) || slices.ContainsFunc(l.doc.Entries, isNewer) {
+		a.ahead.Distrust()
 		return
 	}
 	last, _ := l.doc.Links.Rel(relLast)
-	w.ahead.EndAt(iri.Address(last.Href))
+	a.ahead.EndAt(iri.Address(last.Href))
 }
