@@ -100,6 +100,48 @@ func TestRichDocumentsInTheOtherFormat(t *testing.T) {
 	}
 }
 
+// A head that is written in its own format has its language once: feedparser takes an icon with an
+// attribute for something else.
+func TestRichHeadInItsOwnFormat(t *testing.T) {
+	text, err := os.ReadFile("../testdata/rich/feed.atom")
+	require.NoError(t, err)
+	doc, err := parse(string(text), "http://a.example/feed")
+	require.NoError(t, err)
+	again := written(t, compose.WriteAtom, doc)
+	head, _, _ := strings.Cut(again, "<entry")
+	require.Equal(t, 1, strings.Count(head, `xml:lang="de"`), head)
+	require.Contains(t, head, "<icon>http://a.example/i.png</icon>")
+	other, err := parse(again, "http://a.example/feed")
+	require.NoError(t, err)
+	require.Equal(t, factsOf(doc), factsOf(other), again)
+}
+
+// The comments and the source of an item that has travelled as a line are Atom's own in Atom, and
+// RSS's again in RSS.
+func TestRichItemThroughALine(t *testing.T) {
+	text, err := os.ReadFile("../testdata/rich/feed.rss")
+	require.NoError(t, err)
+	doc, err := parse(string(text), "http://a.example/feed")
+	require.NoError(t, err)
+	for i, e := range doc.Entries {
+		line := compose.NewEntryJSON(e)
+		doc.Entries[i], err = line.Entry()
+		require.NoError(t, err)
+	}
+	in := written(t, compose.WriteAtom, doc)
+	require.Contains(t, in, `rel="replies" href="http://a.example/1#c" type="text/html"/>`)
+	require.Contains(t, in, `<title>S</title><link rel="self" href="http://s.example/rss"/></source>`)
+	require.NotContains(t, in, "<comments")
+	there, err := parse(in, "http://a.example/feed")
+	require.NoError(t, err)
+	require.Equal(t, "http://a.example/1#c", there.Entries[0].Comments())
+	require.Equal(t, "S", there.Entries[0].Source().Title)
+	out := written(t, compose.WriteRSS, there)
+	require.Contains(t, out, "<comments>http://a.example/1#c</comments>")
+	require.Contains(t, out, `<source url="http://s.example/rss">S</source>`)
+	require.NotContains(t, out, "replies")
+}
+
 // A field set by a program is written in place of the published element.
 func TestSetDescription(t *testing.T) {
 	text, err := os.ReadFile("../testdata/rich/feed.rss")

@@ -203,7 +203,10 @@ func (w *Writer) element(e *feedhistory.Entry) (feedxml.Element, error) {
 		text := w.b.String()
 		w.b.Reset()
 		return feedxml.Element{Raw: strings.TrimSuffix(text, "\n"), Scope: new(xmlscan.Scope)}, nil
-	case slices.EqualFunc(element.Authors, w.doc.Authors, func(a feedxml.Person, b feedhistory.Person) bool { return a == personXML(b) }):
+	case w.format == feedhistory.Atom && !w.isBefore(3):
+		element.Raw = feedxml.AtomOfRSS2(element.Raw)
+	}
+	if err == nil && slices.EqualFunc(element.Authors, w.doc.Authors, func(a feedxml.Person, b feedhistory.Person) bool { return a == personXML(b) }) {
 		element.Authors = nil
 	}
 	return element, err
@@ -442,8 +445,8 @@ func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format, writ
 		if !markup.MayBeRelative(raw) && (r.Row().Form < feedxml.PersonForm || !relativeText.MatchString(raw)) {
 			scope.Base = "" // feedparser takes an attribute of docs for its value
 		}
-		if format == feedhistory.RSS && scope.Lang == d.Language && feedxml.IsLanguage(d.Language) {
-			scope.Lang = "" // the channel's element says it
+		if (format == feedhistory.RSS || !w.isBefore(3)) && scope.Lang == d.Language && feedxml.IsLanguage(d.Language) {
+			scope.Lang = "" // the channel's element says it, or the root; feedparser takes attributes of icon and logo for their value
 		}
 		_, element := scope.Standalone(raw, true)
 		if isStranger {

@@ -83,7 +83,7 @@ func TestCheckDamage(t *testing.T) {
 	feedtest.Long(t)
 	for name, test := range damages {
 		t.Run(name, func(t *testing.T) {
-			databases(t, func(t *testing.T, create func(testing.TB) database) {
+			faultyDatabases(t, func(t *testing.T, create func(testing.TB) database) {
 				d := create(t)
 				s := d.open(t)
 				fill(t, s)

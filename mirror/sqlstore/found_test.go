@@ -158,7 +158,7 @@ func TestSearchGoesOn(t *testing.T) {
 			}
 			done <- nil
 		}()
-		for range 20 {
+		for range feedtest.Count(40) {
 			found := ids(t, s, mirror.Query{Search: "common"})
 			require.GreaterOrEqual(t, len(found), entries-1)
 			require.Equal(t, "0000", found[len(found)-1])

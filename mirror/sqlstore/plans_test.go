@@ -33,6 +33,9 @@ func TestLaterFeeds(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if (name == "analyzed" || name == "restored") && !feedtest.LongRun() {
+				t.Skip("in a long run only: FEEDHISTORY_LONG=1")
+			}
 			d := newPostgreSQL(t)
 			d.open(t)
 			testLaterFeeds(t, prepare(t, d))

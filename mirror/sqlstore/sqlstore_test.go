@@ -57,8 +57,8 @@ func emptyDatabases(t *testing.T, test func(t *testing.T, create func(testing.TB
 	t.Run("postgresql", func(t *testing.T) { test(t, emptyPostgreSQL) })
 }
 
-// faultyDatabases is databases for a test of kills: with PostgreSQL, whose own processes
-// live on, it runs in a long run only.
+// faultyDatabases is databases for a test of kills or damage: with PostgreSQL, whose own
+// processes live on and which guards its pages itself, it runs in a long run only.
 func faultyDatabases(t *testing.T, test func(t *testing.T, create func(testing.TB) database)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, newSQLite) })
 	t.Run("postgresql", func(t *testing.T) {

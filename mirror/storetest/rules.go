@@ -334,13 +334,13 @@ func testOrder(_ *testing.T, w *world) {
 	want := w.stock()
 	w.entries(mirror.Query{Limit: 7}, mirror.Query{Limit: len(want) + 1}, mirror.Query{Limit: -1},
 		mirror.Query{Feed: "a"}, mirror.Query{Feed: "a", Limit: 200}, mirror.Query{Skip: -1})
-	for skip := 0; skip <= len(want)+1; skip += 7 {
+	for skip := 0; skip <= len(want)+1; skip += 29 {
 		w.entries(mirror.Query{Skip: skip, Limit: 3}, mirror.Query{Skip: skip, Feed: "a", Reverse: true}, mirror.Query{Skip: skip, Feed: "b", Since: at(20), Until: at(40)},
 			mirror.Query{Skip: skip, Beyond: want[4], Limit: 2}, mirror.Query{Skip: skip, States: mirror.AllStates, Limit: 1}, mirror.Query{Skip: skip, Search: "content"})
 	}
 	for _, oldest := range []bool{false, true} {
 		want := w.entries(mirror.Query{Reverse: oldest})
-		for i := 0; i < len(want); i += 17 {
+		for i := 0; i < len(want); i += 41 {
 			w.entries(mirror.Query{Reverse: oldest, Beyond: want[i], Limit: 9})
 		}
 		between := *want[50] // of no record
