@@ -649,22 +649,29 @@ func ReadDigests(file string) (*Digests, error) {
 	return d, nil
 }
 
-// Write writes the digests to a file, either completely or not at all.
+// Write writes the digests to a file, either completely or not at all. The temporary file of a
+// killed process is replaced by the next one's.
 func (d *Digests) Write(file string) (err error) {
 	data, err := json.MarshalIndent(d, "", "  ")
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(file), ".digests-*")
+	temp := filepath.Join(filepath.Dir(file), "."+filepath.Base(file)+".tmp")
+	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(append(data, '\n'))
-	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err != nil {
-		return err
+	_, err = f.Write(append(data, '\n'))
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(temp, file)
 	}
-	return os.Rename(tmp.Name(), file)
+	if err != nil {
+		_ = os.Remove(temp)
+	}
+	return err
 }
 
 // A digestFile is the content of the file: an object, which can be extended.

@@ -65,13 +65,14 @@ func (f *caseFlags) cases() ([]*suite.Case, error) {
 	return cases, nil
 }
 
-// writeFile creates a file, or truncates it, and calls a function to write its content.
-func writeFile(name string, write func(*os.File) error) error {
-	f, err := os.Create(name)
+// writeFile makes the file that a flag names, with the content that a function writes.
+func writeFile(flag, name string, write func(io.Writer) error) error {
+	f, err := command.NewFile(flag, name)
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(f), f.Close())
+	defer f.Discard()
+	return cmp.Or(write(f), f.Commit())
 }
 
 // A conformanceRunCommand is the verb conformance run.
@@ -145,7 +146,7 @@ func (c *conformanceRunCommand) Run(w *command.World) error {
 
 func (c *conformanceRunCommand) print(w *command.World, report *suite.Report) error {
 	if c.HTML != "" {
-		if err := writeFile(c.HTML, func(f *os.File) error { return suite.WritePage(f, report) }); err != nil {
+		if err := writeFile("--html", c.HTML, func(f io.Writer) error { return suite.WritePage(f, report) }); err != nil {
 			return err
 		}
 	}
@@ -271,7 +272,7 @@ func (c *conformancePageCommand) Run(w *command.World) error {
 		}
 	}
 	if c.Badge != "" && len(reports) > 0 {
-		if err := writeFile(c.Badge, func(f *os.File) error { return suite.WriteBadge(f, reports[0]) }); err != nil {
+		if err := writeFile("--badge", c.Badge, func(f io.Writer) error { return suite.WriteBadge(f, reports[0]) }); err != nil {
 			return err
 		}
 	}

@@ -83,15 +83,21 @@ func (c *importCommand) Run(w *command.World) (err error) {
 	} else if source != nil {
 		return c.importSource(w, source)
 	}
+	files := c.Files
+	if len(files) == 0 {
+		files = []string{"-"}
+	}
+	for _, file := range files { // before a database is created for them
+		if _, err := os.Stat(file); file != "-" && errors.Is(err, fs.ErrNotExist) {
+			_, err = w.OpenFile(file)
+			return show.Failure(file, err)
+		}
+	}
 	store, err := c.Create(w)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	files := c.Files
-	if len(files) == 0 {
-		files = []string{"-"}
-	}
 	status, all := terminal.ExitOK, mirror.ImportReport{}
 	for _, file := range files {
 		into := importStore{store, &c.Location, map[string]map[string]bool{}}

@@ -473,7 +473,7 @@ func TestFullOutput(t *testing.T) {
 
 // In no format does the text of a feed control the terminal; into a pipe it goes as it is.
 func TestTerminalText(t *testing.T) {
-	const title = "One\u009b31m\x1b]0;mine\a\rtwo\u202e"
+	const title = "One\u009b31m\x1b]0;mine\a\x1b[31m\rtwo\u202e"
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		text, _ := json.Marshal(map[string]any{
 			"version": "https://jsonfeed.org/version/1.1", "title": title,

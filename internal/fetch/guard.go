@@ -24,6 +24,7 @@ import (
 
 	"code.dny.dev/ssrf"
 	"github.com/feedhistory/feedhistory/internal/iri"
+	"golang.org/x/net/idna"
 	"golang.org/x/net/publicsuffix"
 )
 
@@ -182,7 +183,11 @@ func (c *Client) throughProxy(r *http.Request) (*http.Request, error) {
 	if proxy == nil {
 		return r, nil
 	}
-	host := strings.TrimSuffix(strings.ToLower(r.URL.Hostname()), ".")
+	host := r.URL.Hostname()
+	if ascii, err := idna.Lookup.ToASCII(host); err == nil { // as net/http names it to the proxy
+		host = ascii
+	}
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		host = "127.0.0.1"
 	}

@@ -309,7 +309,7 @@ func TestNumericHosts(t *testing.T) {
 	}
 	proxy := func(*http.Request) (*url.URL, error) { return url.Parse("http://proxy.example") }
 	c := &Client{Proxy: proxy, Tries: 1}
-	for _, host := range []string{"127.1", "2130706433", "0X7F000001", "0177.0.0.1.", "0", "10.1", "169.254.43518"} {
+	for _, host := range []string{"127.1", "2130706433", "0X7F000001", "0177.0.0.1.", "0", "10.1", "169.254.43518", "１２７.0.0.1", "127。0。0。1", "①②⑦.１", "ⓛocalhost", "LOCALHOST。"} {
 		_, err := c.Do(context.Background(), Request{URL: "http://" + host + "/"})
 		require.ErrorContains(t, err, RuleAddress, host)
 	}

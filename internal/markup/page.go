@@ -131,8 +131,10 @@ func ClipTitle(title string) string {
 	return strings.ToValidUTF8(title, "")
 }
 
+const jsonFeed = "application/feed+json"
+
 // feedTypes are the media types of feeds, the preferred one first.
-var feedTypes = []string{"application/atom+xml", "application/rss+xml", "application/feed+json", "application/rdf+xml"}
+var feedTypes = []string{"application/atom+xml", "application/rss+xml", jsonFeed, "application/rdf+xml"}
 
 // isFeedLink reports whether a link of a page leads to a feed.
 func isFeedLink(link FeedLink) bool {
@@ -142,8 +144,9 @@ func isFeedLink(link FeedLink) bool {
 	return slices.ContainsFunc(strings.Fields(link.rel), func(rel string) bool { return rel == "alternate" || rel == "feed" })
 }
 
-// bestFirst returns one link for each feed, in the preferred one of its formats. Feeds
-// of comments come last.
+// bestFirst returns one link for each feed, in the preferred one of its formats. A JSON Feed
+// with the title of another feed, in a format we prefer, is likely to be the same: it comes after the
+// others. Feeds of comments come last.
 func bestFirst(links []FeedLink) (best []FeedLink) {
 	var comments []FeedLink
 	var feeds [][]FeedLink // the links to each feed
@@ -175,7 +178,17 @@ func bestFirst(links []FeedLink) (best []FeedLink) {
 			best = append(best, first)
 		}
 	}
-	return append(best, comments...)
+	var first, last []FeedLink
+	for _, link := range best {
+		if link.Type == jsonFeed && slices.ContainsFunc(best, func(l FeedLink) bool {
+			return slices.Index(feedTypes, l.Type) < slices.Index(feedTypes, jsonFeed) && unformatted(l.Title) == unformatted(link.Title)
+		}) {
+			last = append(last, link)
+		} else {
+			first = append(first, link)
+		}
+	}
+	return slices.Concat(first, last, comments)
 }
 
 // IsOfComments reports whether a link on a page seems to lead to a feed of

@@ -63,6 +63,7 @@ func TestFeedLinksBestFirst(t *testing.T) {
 		{"no titles", link("rss+xml", "/rss.xml", "") + link("atom+xml", "/atom.xml", "") + link("feed+json", "/feed.json", ""), []string{"atom.xml"}},
 		{"two feeds of one format and name", link("rss+xml", "/feed1", "RSS") + link("rss+xml", "/feed2", "RSS"), []string{"feed1", "feed2"}},
 		{"two feeds of one name", link("rss+xml", "/podcast.rss", "Us") + link("atom+xml", "/blog.atom", "Us"), []string{"podcast.rss", "blog.atom"}},
+		{"a JSON Feed of one name", link("feed+json", "/j", "Us") + link("feed+json", "/pod", "Pod") + link("atom+xml", "/blog.atom", "Us"), []string{"pod", "blog.atom", "j"}},
 		{"by host", link("rss+xml", "https://a.example/rss", "Us") + link("atom+xml", "https://b.example/atom", "Us"), []string{"https://a.example/rss", "https://b.example/atom"}},
 		{"only comments", link("atom+xml", "/x", "Kommentare"), []string{"x"}},
 		{"comments by address", link("rss+xml", "/?feed=comments-rss2", "Flux") + link("rss+xml", "/commentary", "Flux"), []string{"commentary", "?feed=comments-rss2"}},

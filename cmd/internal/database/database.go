@@ -427,7 +427,9 @@ func probe(file string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(beside.Name())
+	if os.Remove(beside.Name()) != nil { // so that no kill leaves it; Windows cannot
+		defer os.Remove(beside.Name())
+	}
 	_, err = beside.WriteAt(make([]byte, 64<<10), 0)
 	return errors.Join(err, beside.Sync(), beside.Close())
 }

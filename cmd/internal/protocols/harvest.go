@@ -132,7 +132,7 @@ func (c *Source) Harvest(w *command.World) (err error) {
 	r := &run{Source: c, World: w, out: bufio.NewWriterSize(w.Stdout, 64<<10)}
 	defer func() {
 		if r.spool != nil {
-			err = errors.Join(err, r.spool.Close(), os.Remove(r.spool.Name()))
+			err = errors.Join(err, closeSpool(r.spool))
 		}
 	}()
 	var all collection
@@ -207,6 +207,24 @@ func each[T any](r *run, all iter.Seq2[T, error], print func(T) error) error {
 	return nil
 }
 
+// createSpool creates a temporary file without a name where the system can, so it vanishes with
+// the process, however that ends.
+func createSpool() (*os.File, error) {
+	f, err := os.CreateTemp("", "feedhistory")
+	if err == nil {
+		_ = os.Remove(f.Name()) // where that fails, closeSpool removes it
+	}
+	return f, err
+}
+
+func closeSpool(f *os.File) error {
+	err := f.Close()
+	if failed := os.Remove(f.Name()); !errors.Is(failed, fs.ErrNotExist) {
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
 // inOne reports whether to print the whole harvest as one object.
 func (c *Source) inOne() bool { return c.Format == "json" }
 
@@ -217,7 +235,7 @@ func (r *run) line(change any) (err error) {
 	}
 	comma := ","
 	if r.spool == nil {
-		if r.spool, err = os.CreateTemp("", "feedhistory"); err != nil {
+		if r.spool, err = createSpool(); err != nil {
 			return err
 		}
 		r.out.Reset(r.spool)

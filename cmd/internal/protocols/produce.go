@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/textproto"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -220,11 +219,11 @@ func (c *Production) append(w *command.World, p *datareplication.Producer) (err 
 	if err != nil {
 		return err
 	}
-	spool, err := os.CreateTemp("", "feedhistory")
+	spool, err := createSpool()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, spool.Close(), os.Remove(spool.Name())) }()
+	defer func() { err = errors.Join(err, closeSpool(spool)) }()
 	n, first := 0, 0 // the number of lines, and of those appended before
 	for line, err := range show.Lines[jsonResource](io.TeeReader(w.Stdin, spool)) {
 		if err != nil {

@@ -224,11 +224,14 @@ func (r *StdinReader) begin() {
 }
 
 // A StdoutWriter writes to standard output, and records whether anything was written. On a
-// terminal it replaces all control characters but the end of a line, a tab and those of a Style.
+// terminal it replaces all control characters but the end of a line, a tab and, if there is a
+// Page on it, those of a Style.
 type StdoutWriter struct {
 	io.Writer
 	Written atomic.Bool
 	Failed  atomic.Pointer[error] // the error of the last failed write; nil if none failed
+
+	styled atomic.Bool // a Page on it has colours: other output may quote text with a Style of its own
 
 	mu   sync.Mutex
 	rest []byte // the beginning of a character, of a style or of the end of a line
@@ -257,7 +260,7 @@ func (w *StdoutWriter) obeyed(p []byte) (out []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	text := append(w.rest, p...)
-	colours := HasColours(w)
+	colours := w.styled.Load()
 	for w.rest = nil; len(text) > 0; {
 		r, n := utf8.DecodeRune(text)
 		if style, begun := styleOf(text); begun && colours {
@@ -507,7 +510,11 @@ func NewPage(w io.Writer) *Page { return PageOn(w, w) }
 
 // PageOn returns a page for a screen, written to w, which passes it on.
 func PageOn(screen, w io.Writer) *Page {
-	return &Page{W: w, Width: Width(screen), colours: HasColours(screen)}
+	p := &Page{W: w, Width: Width(screen), colours: HasColours(screen)}
+	if out, ok := screen.(*StdoutWriter); ok && p.colours {
+		out.styled.Store(true)
+	}
+	return p
 }
 
 // PagedOn returns a page for a screen, written to a pager, which may show no colours.
