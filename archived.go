@@ -409,14 +409,17 @@ func isStranger(d, subscription *Document, ids, entries []string) bool {
 	return newSigns(subscription, slices.Values(entries)).differ(d)
 }
 
-// formOf returns the form of an id: scheme and host of a URL, the authority of a tag, else the
-// letters it begins with.
+// formOf returns the form of an id: scheme and host of a URL, the authority of a tag, the
+// namespace of a URN, else the letters it begins with.
 func formOf(id string) string {
 	if u := iri.Split(id); u.Scheme != "" && u.Authority != "" {
 		return id[:len(u.Scheme)+len("://")+len(u.Authority)]
 	}
 	if authority, _, ok := strings.Cut(id, ","); ok && strings.HasPrefix(id, "tag:") {
 		return authority
+	}
+	if space, _, ok := strings.Cut(strings.TrimPrefix(id, "urn:"), ":"); ok && strings.HasPrefix(id, "urn:") {
+		return id[:len("urn:")+len(space)]
 	}
 	i := strings.IndexFunc(id, func(r rune) bool { return r < 'A' || 'Z' < r && r < 'a' || r > 'z' })
 	if i < 0 {

@@ -333,7 +333,7 @@ func (w *Walk) Readings() iter.Seq2[*feedhistory.Reading, error] {
 		w.findings, w.recovered = findingsOf(w.from), nil
 		http, done := settings.Shared(w.b.HTTP)
 		defer done()
-		r := &run{Walk: w, http: http, yield: yield, budget: withDefaults(http.Budget), task: t, reached: t.place}
+		r := &run{Walk: w, http: http, yield: yield, budget: withDefaults(http.Budget), begun: time.Now(), task: t, reached: t.place}
 		if r.run(); !r.over {
 			yield(&feedhistory.Reading{End: true}, nil)
 		}
@@ -364,6 +364,7 @@ type run struct {
 	over   bool // the caller has left, or an error has ended the walk
 	budget feedhistory.Budget
 	used   feedhistory.Budget
+	begun  time.Time
 	first  *feedhistory.Document
 
 	task    *task
@@ -373,9 +374,12 @@ type run struct {
 	remembers bool // a method for any software may need the entries that have come
 }
 
-// withDefaults replaces zero fields by the defaults of feedhistory.Budget.
+// withDefaults replaces zero fields by the defaults of feedhistory.Budget. To its time comes that
+// of a pace: methods read pages of a site one each second.
 func withDefaults(b feedhistory.Budget) feedhistory.Budget {
+	const most = 1_000_000
 	b.Documents, b.Bytes = cmp.Or(b.Documents, 10_000), cmp.Or(b.Bytes, 1<<30)
+	b.Time = cmp.Or(b.Time, 10*time.Minute+time.Duration(min(b.Documents, most))*time.Second)
 	return b
 }
 
@@ -441,7 +445,9 @@ func (r *run) follow() (method Method, gaps, goOn bool) {
 
 // deliver yields a Reading, or the last error, and reports whether to go on.
 func (r *run) deliver(reading *feedhistory.Reading, err error) bool {
+	left := time.Now()
 	r.over = !r.yield(reading, err) || err != nil
+	r.begun = r.begun.Add(time.Since(left)) // the caller's time is not the walk's
 	return !r.over
 }
 
@@ -543,7 +549,7 @@ func (r *run) pass(m Method) bool {
 	r.passed = true
 	p := r.of(m)
 	p.task = r.task
-	p.Budget = feedhistory.Budget{Documents: max(r.budget.Documents-r.used.Documents, 1), Bytes: max(r.budget.Bytes-r.used.Bytes, 1)}
+	p.Budget = feedhistory.Budget{Documents: max(r.budget.Documents-r.used.Documents, 1), Bytes: max(r.budget.Bytes-r.used.Bytes, 1), Time: max(r.budget.Time-time.Since(r.begun), 1)}
 	for doc, err := range m.Walk(r.ctx, r.http, r.first, p) {
 		if doc != nil && err == nil && !slices.Contains(r.recovered, m.Name()) {
 			r.recovered = append(r.recovered, m.Name())
@@ -573,16 +579,11 @@ func (r *run) hand(doc *feedhistory.Document, err error) bool {
 			gap = feedhistory.NewGap(r.first.URL, err)
 		}
 		r.reached = r.task.place
-		return r.miss(gap)
+		return r.miss(gap) && !(r.isLate() && r.spend(gap.URL, gap.Found))
 	}
-	if !r.affordable() {
+	if !r.affordable() || r.isLate() {
 		r.task.place = r.reached
-		r.miss(&feedhistory.Gap{
-			URL: doc.Response.Requested, From: r.first.URL, Reason: feedhistory.ReasonBudget,
-			Err: fmt.Errorf("spent: %d of %d documents, %d of %d bytes",
-				r.used.Documents, r.budget.Documents, r.used.Bytes, r.budget.Bytes),
-			Found: doc.Response.Received,
-		})
+		r.spend(doc.Response.Requested, doc.Response.Received)
 		return false
 	}
 	r.count(doc)
@@ -614,6 +615,19 @@ func (r *run) count(doc *feedhistory.Document) {
 
 func (r *run) affordable() bool {
 	return r.used.Documents < r.budget.Documents && r.used.Bytes < r.budget.Bytes
+}
+
+// isLate reports whether the time of the walk is spent.
+func (r *run) isLate() bool { return time.Since(r.begun) >= r.budget.Time }
+
+// spend yields the gap for what the budget leaves unread, and returns true.
+func (r *run) spend(url string, at time.Time) bool {
+	err := fmt.Errorf("spent: %d of %d documents, %d of %d bytes", r.used.Documents, r.budget.Documents, r.used.Bytes, r.budget.Bytes)
+	if r.affordable() {
+		err = fmt.Errorf("spent: the time of the walk, %v; it has read %d documents", r.budget.Time, r.used.Documents)
+	}
+	r.miss(&feedhistory.Gap{URL: url, From: r.first.URL, Reason: feedhistory.ReasonBudget, Err: err, Found: at})
+	return true
 }
 
 func (r *run) log(msg string, args ...any) {

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -139,6 +141,38 @@ func TestEndless(t *testing.T) {
 		require.Len(t, r.History.Gaps, 1)
 		require.Equal(t, reason, r.History.Gaps[0].Reason)
 		require.LessOrEqual(t, len(s.requests), 64)
+	}
+}
+
+// A walk over a slow list without end ends after the time of its budget, and says so. The time of
+// its caller does not count, and a walk that resumes has the time again.
+func TestSlow(t *testing.T) {
+	for budget, want := range map[feedhistory.Budget]int{
+		{Time: 2 * time.Minute}: 8,
+		{Documents: 60}:         44, // eleven minutes
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSite(0)
+			s.handler = func(w http.ResponseWriter, r *http.Request) {
+				time.Sleep(15 * time.Second)
+				n := max(1, atoi(strings.Trim(strings.TrimPrefix(r.URL.Path, "/rss/"), "/")))
+				fmt.Fprintf(w, "<rss><channel><generator>Ghost 2</generator><item><guid>%d</guid></item></channel></rss>", n)
+			}
+			b := Backfill{HTTP: &feedhistory.Client{AllowPrivate: true, NoGuess: true, Transport: s, Budget: budget}}
+			walk, documents, reasons := b.Walk(t.Context(), "http://example.org/rss/", Probe{}), 0, []feedhistory.Reason{}
+			for r, err := range walk.Readings() {
+				require.NoError(t, err)
+				if r.Document != nil {
+					documents++
+				}
+				for _, g := range r.Gaps {
+					reasons = append(reasons, g.Reason)
+				}
+				time.Sleep(time.Hour)
+			}
+			require.Equal(t, []feedhistory.Reason{feedhistory.ReasonBudget}, reasons)
+			require.InDelta(t, want, documents, 2)
+		})
 	}
 }
 

@@ -59,6 +59,7 @@ type ledger struct {
 	Past      *generation `json:"past,omitempty"`      // the earlier feed at this address; nil if there is none
 	Since     int64       `json:"since,omitempty"`     // the number of commits when this feed was adopted there
 	Aliases   aliases     `json:"aliases,omitempty"`   // the other IDs of its entries; see merger.joinPosts
+	IDKinds   int         `json:"id_kinds,omitempty"`  // the kinds of IDs its entries have had; see merger.noteKinds
 	Inherited time.Time   `json:"inherited,omitzero"`  // when it was begun for a feed read before there were ledgers; zero for others
 
 	upkeep

@@ -191,6 +191,7 @@ type merger struct {
 // merge merges a source into the store's records, and counts the changes.
 func (mg *merger) merge(s source) (*mergeResult, error) {
 	entries := s.entries()
+	mg.renameDeleted(s.doc)
 	ids := make([]string, 0, len(entries)+len(s.doc.Deleted))
 	for _, e := range entries {
 		ids = append(ids, e.ID)
@@ -316,6 +317,7 @@ func (mg *merger) joinPosts(s *source, records map[string]*Record) (joined bool,
 			return false, err
 		}
 	}
+	isMixed := mg.noteKinds(doc)
 	entries, first := slices.Clone(doc.Entries), map[string]*feedhistory.Entry{}
 	shown := sync.OnceValue(func() map[string]bool { return idsOf(mg.feed.Ledger.l.shown()) })
 	for i, e := range entries {
@@ -326,7 +328,7 @@ func (mg *merger) joinPosts(s *source, records map[string]*Record) (joined bool,
 		other := first[post]
 		if other == nil {
 			found, copied, err := mg.findPost(e, known)
-			if err == nil && found == nil && !s.archive && s.rank.isOfSubscription() {
+			if err == nil && found == nil && !s.recalled && (isMixed || !s.archive && s.rank.isOfSubscription()) {
 				found, copied, err = mg.findTwin(e, here, shown)
 			}
 			if err != nil {
@@ -391,10 +393,60 @@ func (mg *merger) underAlias(e *feedhistory.Entry, here map[string]*feedhistory.
 	if id == "" || here[id] != nil {
 		return nil
 	}
+	if link, ok := e.Links.Rel("alternate"); ok && !e.WeakID && isOtherPost(link.Href, id) && iri.Post(e.ID) != iri.Post(id) {
+		return nil // a guid that posts share
+	}
 	return under(e, id)
 }
 
-// findTwin returns an entry of the subscription document under the ID of a stored one that it is
+// The kinds of IDs that entries have.
+const (
+	publishedIDs = 1 << iota
+	madeIDs
+)
+
+// noteKinds notes the kinds of IDs in a document, and reports whether the feed has had both: in
+// others, no archive or page needs a search for twins.
+func (mg *merger) noteKinds(doc *feedhistory.Document) bool {
+	kinds := &mg.feed.Ledger.l.IDKinds
+	for _, e := range doc.Entries {
+		if e.WeakID {
+			*kinds |= madeIDs
+		} else {
+			*kinds |= publishedIDs
+		}
+	}
+	return *kinds == publishedIDs|madeIDs
+}
+
+// mayRename reports whether entries or tombstones of a document may be stored under other IDs than
+// its own, beyond those of one post.
+func (mg *merger) mayRename(doc *feedhistory.Document) bool {
+	aliases := mg.feed.Ledger.l.Aliases
+	return slices.ContainsFunc(doc.Deleted, func(t feedhistory.Tombstone) bool { return aliases[t.Ref] != "" }) ||
+		slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return aliases[e.ID] != "" }) || mg.noteKinds(doc)
+}
+
+// isOtherPost reports whether a link leads to another page than the one that is an entry's ID.
+func isOtherPost(link, id string) bool {
+	post, own := iri.Post(link), iri.Post(id)
+	return post != "" && own != "" && post != own
+}
+
+// renameDeleted puts the tombstones of entries stored under another ID under that one.
+func (mg *merger) renameDeleted(doc *feedhistory.Document) {
+	aliases := mg.feed.Ledger.l.Aliases
+	isAlias := func(t feedhistory.Tombstone) bool { return aliases[t.Ref] != "" }
+	if !slices.ContainsFunc(doc.Deleted, isAlias) {
+		return
+	}
+	doc.Deleted = slices.Clone(doc.Deleted)
+	for i, t := range doc.Deleted {
+		doc.Deleted[i].Ref = cmp.Or(aliases[t.Ref], t.Ref)
+	}
+}
+
+// findTwin returns an entry under the ID of a stored one that it is
 // under another kind of ID, and the stored digest unless its texts have changed: guids come and go
 // where two servers answer, and are added once for good. Link, title and time are equal, and just
 // one of both has an ID of its own. An entry without ID, link and file may be edited where it was.
@@ -474,6 +526,19 @@ func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (othe
 		}
 		if other, err := r.Entry(); err == nil && other.Post() == e.Post() {
 			return other, r.Copy.Digest, nil
+		}
+	}
+	for _, r := range known { // an archive may have an earlier version
+		if r.Copy.Digest == "" || r.Copy.Rank.isKept() || iri.Post(r.ID) != post {
+			continue
+		}
+		for v, err := range mg.store.Versions(mg.ctx, mg.feed.URL, r.ID) {
+			if err != nil {
+				return nil, "", err
+			}
+			if version, err := v.Entry(); err == nil && version.Post() == e.Post() {
+				return under(e, r.ID), v.Copy.Digest, nil
+			}
 		}
 	}
 	return nil, "", nil

@@ -311,7 +311,7 @@ func (p *poll) step(next *feedhistory.Document, work func() error) error {
 // does any document of a feed that turns out to be complete.
 func (p *poll) makeRoom(next *feedhistory.Document) error {
 	p.notEnded(feedtime.Later(p.m.now(), p.feed.Wait))
-	decisive := next != nil && (p.update && (!p.chain.read || next.Response.Requested == p.chain.start) || next.Complete)
+	decisive := next != nil && (p.update && (!p.chain.read || next.Response.Requested == p.chain.start) || next.Complete || p.merger.mayRename(next))
 	return p.commits.makeRoom(next, decisive)
 }
 
@@ -396,6 +396,7 @@ func (p *poll) unchanged(r *feedhistory.Reading) {
 	p.chain.read, p.chain.start = true, r.URL
 	p.chain.linked, p.chain.links, p.chain.forms = r.Known.Older, []string{r.Known.Instead}, r.Known.Formats
 	p.ledger.Known.ETag, p.ledger.Known.LastModified = r.Known.ETag, r.Known.LastModified
+	p.pages.ended = p.pages.toEnd && r.Known.Older == "" && !r.Known.Lost // the only page
 	if p.asksAnew() || p.ledger.Answered.IsZero() {
 		p.ledger.Answered = p.now
 	}
@@ -606,6 +607,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 		p.rereads, p.vain = !ledger.Debts[i].rests(now), ledger.Debts[i].Tries
 	}
 	p.pages.toEnd = p.pages.toEnd || ledger.owes(func(d debt) bool { return d.Again })
+	p.leavePages()
 	p.backlog.fill(p)
 	return p, nil
 }
@@ -651,7 +653,7 @@ func (p *poll) later(asked time.Time) time.Time { return feedtime.Later(asked, p
 // past returns the memory of the walk.
 func (p *poll) past() *chain.Memory[feedhistory.Known, *feedhistory.Document] {
 	past := &chain.Memory[feedhistory.Known, *feedhistory.Document]{Processed: p.processed, Known: p.known, Wanted: p.wants}
-	if p.had {
+	if p.had || p.ledger.Known.URL != "" { // of a feed without entries, its head tells
 		past.Shown, past.IDs, past.Has = p.shownBefore, p.ledger.IDs, p.hasOrShows
 	}
 	if p.m.Revalidate || p.rereads {

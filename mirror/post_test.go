@@ -150,3 +150,27 @@ func TestEditedUnderAnotherID(t *testing.T) {
 		})
 	}
 }
+
+// Permalinks change from http to https, in archives, too. One that is read again has an earlier
+// version of an entry than is stored: it is that entry's, and no other one.
+func TestOnePostInVersions(t *testing.T) {
+	scheme := ""
+	item := func(n int, title string) string {
+		return fmt.Sprintf(`<item><title>%s</title><link>%s://e.org/%d</link><guid>%[2]s://e.org/%[3]d</guid><a:updated>2003-12-0%[3]dT00:00:0%dZ</a:updated></item>`, title, scheme, n, len(title))
+	}
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text := map[string]string{
+			"/":  prev("/2") + item(3, "new"),
+			"/2": prev("/1") + `<fh:archive/>` + item(1, "edited"),
+			"/1": `<fh:archive/>` + item(2, "old") + item(1, "old"),
+		}[r.URL.Path]
+		fmt.Fprintf(w, `<rss xmlns:a="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><channel><title>F</title>%s</channel></rss>`,
+			strings.ReplaceAll(text, "<link rel", "<a:link rel"))
+	})
+	m := newMirror(mirror.NewMemory(), h)
+	m.Revalidate = true
+	for _, scheme = range []string{"http", "https"} {
+		polled(t, m, "http://e.org/")
+		require.Equal(t, map[string]string{"http://e.org/1": "edited", "http://e.org/2": "old", "http://e.org/3": "new"}, held(t, m.Store, "http://e.org/"))
+	}
+}

@@ -253,7 +253,13 @@ func (p *poll) compare(doc *feedhistory.Document, m *mergeResult, late bool) err
 		return nil
 	}
 	l.setShownOf(now, m)
-	if !wasRead || len(r.fresh) == 0 || !p.had || doc.Kind() == feedhistory.Paged || doc.Kind() == feedhistory.Complete {
+	if !wasRead || !p.had || doc.Kind() == feedhistory.Paged || doc.Kind() == feedhistory.Complete {
+		return nil
+	}
+	if len(r.fresh) == 0 {
+		if !slices.ContainsFunc(r.old, func(e shownEntry) bool { _, ok := r.at[e.id]; return ok }) {
+			l.keepFormer(was, now, p.feed.Polls) // a notice that was there before
+		}
 		return nil
 	}
 	if is, err := p.isBehindChain(doc, r, m); err != nil || is {
@@ -939,13 +945,30 @@ func (p *poll) withdraw(d debt) {
 // reads every page, from the first to one that names no next: while something is owed, one a day.
 
 // isOfPages reports whether a reading of every page pays for a debt.
-func (d debt) isOfPages() bool { return d.isDocument() && d.Page && !d.Quota || d.isMissed() }
+func (l *ledger) isOfPages(d debt) bool {
+	isWithin := d.isWithin() && d.URL != l.Known.URL
+	return (d.isDocument() && d.Page || isWithin) && !d.Quota || d.isMissed()
+}
+
+// leavePages turns debts within pages, to which the feed no longer leads, into debts for these
+// pages: they are asked for, and may be written off.
+func (p *poll) leavePages() {
+	if p.ledger.Kind == feedhistory.Paged {
+		return
+	}
+	for i := range p.ledger.Debts {
+		d := &p.ledger.Debts[i]
+		if (d.Kind == debtDamage || d.Kind == debtContradiction) && p.ledger.isOfPages(*d) && p.ledger.document(d.URL) == nil && p.documents.get(d.URL) == nil {
+			d.Kind, d.Page, d.From, d.Tries = debtDocument, true, "", 1
+		}
+	}
+}
 
 // choosePages decides whether the poll reads every page.
 func (p *poll) choosePages() {
 	l := p.ledger
 	isTime := l.Looked.IsZero() || p.now.Sub(l.Looked) >= 24*time.Hour
-	if l.Kind == feedhistory.Paged && isTime && l.owes(func(d debt) bool { return d.isOfPages() && !d.isCut() }) {
+	if l.Kind == feedhistory.Paged && isTime && l.owes(func(d debt) bool { return l.isOfPages(d) && !d.isCut() }) {
 		p.pages.toEnd, l.Looked = true, p.now
 	}
 }
@@ -962,7 +985,7 @@ func (p *poll) settlePages() {
 		return
 	}
 	p.ledger.crossOut(func(d debt) bool {
-		isPaid := d.isOfPages() && (d.isDocument() || d.Poll < p.feed.Polls)
+		isPaid := p.ledger.isOfPages(d) && (d.isDocument() || d.Poll < p.feed.Polls)
 		if isPaid && d.isDocument() {
 			p.withdraw(d)
 		}
@@ -1248,7 +1271,7 @@ func (p *poll) noteChecked(changed bool) error {
 	l := p.ledger
 	if l.Kind != feedhistory.Archived {
 		l.Checked = time.Time{}
-		if l.Kind != feedhistory.Paged || !l.owes(debt.isOfPages) {
+		if l.Kind != feedhistory.Paged || !l.owes(l.isOfPages) {
 			l.Looked = time.Time{}
 		}
 		return nil
@@ -1323,8 +1346,8 @@ func (p *poll) isStranger(doc *feedhistory.Document) (bool, error) {
 // another feed.
 const mostJoining = 10
 
-// joins reports whether the chain from a document leads to a known archive, or to the own address
-// of the document shown before: feeds of which each document has an id of its own show only the
+// joins reports whether the chain from a document leads to a known archive, to one with a known
+// entry, or to the own address of the document shown before: feeds of which each document has an id of its own show only the
 // entries since the last archive was closed.
 func (p *poll) joins(doc, before *feedhistory.Document) bool {
 	own := map[string]bool{}
@@ -1345,6 +1368,10 @@ func (p *poll) joins(doc, before *feedhistory.Document) bool {
 		var err error
 		if doc, err = client.Get(p.ctx, older); err != nil {
 			return false
+		}
+		if has, err := p.hasEntryOf(doc); has || err != nil {
+			p.documents.err = cmp.Or(p.documents.err, err)
+			return has
 		}
 	}
 	return false

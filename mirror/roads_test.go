@@ -16,7 +16,8 @@ import (
 // alone for a while.
 type roads struct {
 	model   *feedtest.Model
-	guesses bool // polls request documents no link has named, so a first refusal may not count
+	weather *weather // on the way to the model; nil if there is none
+	guesses bool     // polls request documents no link has named, so a first refusal may not count
 	at      int
 	others  [3]string // what a host does that does not have the feed
 
@@ -84,7 +85,11 @@ func (r *roads) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	if host == r.at {
-		r.model.ServeHTTP(w, q)
+		var site http.Handler = r.model
+		if r.weather != nil {
+			site = r.weather
+		}
+		site.ServeHTTP(w, q)
 		return
 	}
 	to := "http://" + roadHosts[r.at] + q.URL.RequestURI()

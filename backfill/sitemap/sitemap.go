@@ -47,7 +47,8 @@ import (
 // as with Hugo and Jekyll; otherwise it is the address. Its KeptBy is the method's name, so
 // any copy of the feed's own takes precedence.
 //
-// Each walk reads as many pages as Client.Budget allows documents. Keep continues there.
+// Each walk reads as many pages as Client.Budget allows documents, in the time that it allows. Keep
+// continues there.
 type Site struct {
 	Pace time.Duration // the minimum time between requests to the site; zero means one second, a negative one is an error
 
@@ -126,7 +127,13 @@ func (m Site) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.
 			}
 		}
 		defer w.http.CloseIdle()
-		w.yield = yield
+		w.begun = time.Now()
+		w.yield = func(doc *feedhistory.Document, err error) bool {
+			left := time.Now()
+			goesOn := yield(doc, err)
+			w.begun = w.begun.Add(time.Since(left)) // the caller's time is not the walk's
+			return goesOn
+		}
 		w.pages()
 	}
 }
@@ -158,6 +165,7 @@ type walk struct {
 	listed map[string]bool                  // the keys of all pages in the list, and of those that have come
 	model  model                            // what the pages of the feed's entries have in common
 
+	begun  time.Time
 	read   int   // the number of pages read
 	bytes  int64 // and their length
 	failed int   // pages in succession that could not be read
@@ -387,7 +395,8 @@ func (w *walk) most() int {
 // page reads a page, within the budget. It returns nil for one that is no page, or cannot be
 // read, and reports whether to go on.
 func (w *walk) page(a address) (*page, bool) {
-	if w.read >= w.most() || w.bytes >= cmp.Or(w.probe.Budget.Bytes, w.http.Budget.Bytes, 1<<30) {
+	limit := cmp.Or(w.probe.Budget.Time, w.http.Budget.Time)
+	if w.read >= w.most() || w.bytes >= cmp.Or(w.probe.Budget.Bytes, w.http.Budget.Bytes, 1<<30) || limit > 0 && time.Since(w.begun) >= limit {
 		gap := feedhistory.NewGap(a.URL, fmt.Errorf("spent: %d of %d pages, %d bytes", w.read, w.most(), w.bytes))
 		gap.From, gap.Reason = w.home.String(), feedhistory.ReasonBudget
 		w.yield(nil, gap)

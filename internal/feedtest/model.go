@@ -2,7 +2,6 @@ package feedtest
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -19,7 +18,8 @@ import (
 // kind of its feed, and fails. Some archives are empty; some publishers omit fh:archive.
 // Published always has everything it has published. Make one with NewModel.
 type Model struct {
-	Path string // Path is the subscription document's; the paths of all others begin with it.
+	Path   string // Path is the subscription document's; the paths of all others begin with it.
+	Habits Habits // Habits are for those who set them before the first Step.
 
 	mu       sync.Mutex
 	random   *rand.Rand
@@ -34,6 +34,16 @@ type Model struct {
 	unmarked bool   // archives lack fh:archive: only the link "current" identifies them
 	faults   float64
 	requests int
+	secure   bool // permalinks have https
+	deployed int
+}
+
+// Habits are what some publishers do. The ids of entries are permalinks with some.
+type Habits struct {
+	RSS        bool // the documents are RSS, not Atom
+	Permalinks bool // the guids of RSS are permalinks
+	Shared     bool // all items of RSS have the same guid; they differ in their links
+	PageIDs    bool // each document of Atom has an id of its own, which ends in the number of the page
 }
 
 // A logEntry is an entry as published, or a deletion.
@@ -95,6 +105,46 @@ func (m *Model) Close() {
 	m.close()
 }
 
+// Secure makes all permalinks https.
+func (m *Model) Secure() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.secure = true
+}
+
+// Deploy gives all documents new validators.
+func (m *Model) Deploy() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.deployed++
+}
+
+// Withdraw takes back up to three neighbours that are in no archive, without a tombstone, and
+// returns their ids.
+func (m *Model) Withdraw() (ids []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	isFree := func(i int) bool {
+		l := m.log[i]
+		same := func(o logEntry) bool { return o.id == l.id }
+		return !l.deleted && m.live[l.id] == l.text && slices.IndexFunc(m.log, same) == i
+	}
+	from := m.archived()
+	if from == len(m.log) {
+		return nil
+	}
+	from += m.random.IntN(len(m.log) - from)
+	for range 1 + m.random.IntN(3) {
+		if from == len(m.log) || !isFree(from) {
+			break
+		}
+		ids = append(ids, m.log[from].id)
+		delete(m.live, m.log[from].id)
+		m.log = slices.Delete(m.log, from, from+1)
+	}
+	return ids
+}
+
 // Step does something at random, and returns its name.
 func (m *Model) Step() string {
 	m.mu.Lock()
@@ -104,7 +154,7 @@ func (m *Model) Step() string {
 	case n < 50 || len(m.live) == 0:
 		for range 1 + m.random.IntN(5) {
 			m.ids++
-			m.write("urn:x:" + strconv.Itoa(m.ids))
+			m.write(m.id(m.ids))
 		}
 		return "add"
 	case n < 65:
@@ -115,7 +165,7 @@ func (m *Model) Step() string {
 		delete(m.live, id)
 		m.log = append(m.log, logEntry{id: id, deleted: true, at: m.clock})
 		return "delete"
-	case n < 95:
+	case n < 95 || m.Habits.PageIDs:
 		m.close()
 		return "close"
 	default:
@@ -124,13 +174,31 @@ func (m *Model) Step() string {
 	}
 }
 
+func (m *Model) id(n int) string {
+	if m.Habits.Permalinks || m.Habits.Shared {
+		return "http://model.example/e/" + strconv.Itoa(n)
+	}
+	return "urn:x:" + strconv.Itoa(n)
+}
+
 func (m *Model) any() string {
 	ids := make([]string, 0, len(m.live))
 	for id := range m.live {
-		ids = append(ids, id)
+		if !m.secure || m.isShown(id) {
+			ids = append(ids, id)
+		}
 	}
-	slices.Sort(ids)
+	if slices.Sort(ids); len(ids) == 0 {
+		m.ids++
+		return m.id(m.ids)
+	}
 	return ids[m.random.IntN(len(ids))]
+}
+
+// isShown reports whether the subscription document has the entry. Nobody knows another one
+// again once its permalink and its text have changed.
+func (m *Model) isShown(id string) bool {
+	return slices.ContainsFunc(m.log[max(0, m.archived()-m.recent):], func(l logEntry) bool { return l.id == id && l.text == m.live[id] })
 }
 
 func (m *Model) write(id string) {
@@ -183,7 +251,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	sum := sha256.Sum256([]byte(body))
-	etag := `"` + hex.EncodeToString(sum[:8]) + `"`
+	etag := fmt.Sprintf(`"%x-%d"`, sum[:8], m.deployed)
 	w.Header().Set("ETag", etag)
 	w.Header().Set("Content-Type", "application/xml")
 	if fault == "" && r.Header.Get("If-None-Match") == etag {
@@ -228,13 +296,13 @@ func (m *Model) document(r *http.Request) string {
 		if s.to > 0 {
 			updated = m.log[s.to-1].at
 		}
-		return m.render(head, m.log[s.from:s.to], updated)
+		return m.render(i+1, head, m.log[s.from:s.to], updated)
 	case name != "":
 		return ""
 	}
 	switch m.kind {
 	case "complete":
-		return m.render("<fh:complete/>", m.current(), m.clock)
+		return m.render(1, "<fh:complete/>", m.current(), m.clock)
 	case "paged":
 		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
 		return m.page(max(page, 1))
@@ -245,7 +313,7 @@ func (m *Model) document(r *http.Request) string {
 	} else if m.kind == "archived" { // there are no archives yet
 		head = "<fh:complete/>"
 	}
-	return m.render(head, m.log[max(0, m.archived()-m.recent):], m.clock)
+	return m.render(len(m.archives)+1, head, m.log[max(0, m.archived()-m.recent):], m.clock)
 }
 
 // current returns the published entries, the oldest first.
@@ -269,26 +337,68 @@ func (m *Model) page(n int) string {
 	if from > 0 {
 		head += m.link("next", "?page="+strconv.Itoa(n+1))
 	}
-	return m.render(head, entries[from:to], m.clock)
+	return m.render(1, head, entries[from:to], m.clock)
 }
 
 func (m *Model) link(rel, name string) string {
 	return fmt.Sprintf(`<a:link xmlns:a="http://www.w3.org/2005/Atom" rel="%s" href="%s%s"/>`, rel, m.Path, name)
 }
 
-// render renders a document, the newest of its items first.
-func (m *Model) render(head string, items []logEntry, updated time.Time) string {
+// render renders the document of a number, the newest of its items first, each in a line.
+func (m *Model) render(number int, head string, items []logEntry, updated time.Time) string {
+	const namespaces = `xmlns:fh="http://purl.org/syndication/history/1.0" xmlns:at="http://purl.org/atompub/tombstones/1.0"`
 	var b strings.Builder
-	b.WriteString(`<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0" xmlns:at="http://purl.org/atompub/tombstones/1.0">`)
-	fmt.Fprintf(&b, "<id>urn:x</id><title>A model</title><updated>%s</updated>%s\n", updated.Format(time.RFC3339), head)
-	for _, l := range slices.Backward(items) {
-		at := l.at.Format(time.RFC3339)
-		if l.deleted {
-			fmt.Fprintf(&b, "<at:deleted-entry ref=\"%s\" when=\"%s\"/>\n", l.id, at)
-			continue
-		}
-		fmt.Fprintf(&b, "<entry><id>%s</id><title>%s</title><updated>%s</updated></entry>\n", l.id, l.text, at)
+	id, end := "urn:x", "</feed>\n"
+	if m.Habits.PageIDs {
+		id = fmt.Sprint("urn:x:page:", number)
 	}
-	b.WriteString("</feed>\n")
+	if m.Habits.RSS {
+		end = "</channel></rss>\n"
+		fmt.Fprintf(&b, `<rss version="2.0" xmlns:a="http://www.w3.org/2005/Atom" %s><channel><title>A model</title><link>http://model.example/</link><description>Texts</description>`, namespaces)
+		fmt.Fprintf(&b, "<a:updated>%s</a:updated>%s\n", updated.Format(time.RFC3339), head)
+	} else {
+		fmt.Fprintf(&b, `<feed xmlns="http://www.w3.org/2005/Atom" %s><id>%s</id><title>A model</title><updated>%s</updated>%s`+"\n", namespaces, id, updated.Format(time.RFC3339), head)
+	}
+	if m.Habits.Shared { // an item in two versions would be two
+		items = latest(items)
+	}
+	isLive := func(l logEntry) bool { return !l.deleted }
+	i := slices.IndexFunc(items, isLive) // one item alone shares nothing
+	isShared := i >= 0 && slices.ContainsFunc(items[i+1:], isLive)
+	for _, l := range slices.Backward(items) {
+		at, id := l.at.Format(time.RFC3339), l.id
+		if m.secure {
+			id = strings.Replace(id, "http:", "https:", 1)
+		}
+		switch {
+		case l.deleted:
+			fmt.Fprintf(&b, "<at:deleted-entry ref=\"%s\" when=\"%s\"/>\n", id, at)
+		case m.Habits.RSS:
+			guid := fmt.Sprintf(`<guid isPermaLink="%t">%s</guid>`, m.Habits.Permalinks, id)
+			if m.Habits.Shared {
+				guid = ""
+				if isShared {
+					guid = `<guid>http://model.example/</guid>`
+				}
+			}
+			if m.Habits.Shared || m.Habits.Permalinks {
+				guid += "<link>" + id + "</link>"
+			}
+			fmt.Fprintf(&b, "<item>%s<title>%s</title><a:updated>%s</a:updated></item>\n", guid, l.text, at)
+		default:
+			fmt.Fprintf(&b, "<entry><id>%s</id><title>%s</title><updated>%s</updated></entry>\n", id, l.text, at)
+		}
+	}
+	b.WriteString(end)
 	return b.String()
+}
+
+// latest returns the items without earlier versions of them.
+func latest(items []logEntry) (all []logEntry) {
+	for i, l := range items {
+		if !slices.ContainsFunc(items[i+1:], func(o logEntry) bool { return o.id == l.id }) {
+			all = append(all, l)
+		}
+	}
+	return all
 }
