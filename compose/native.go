@@ -3,6 +3,7 @@ package compose
 import (
 	"cmp"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -354,3 +355,25 @@ func (w *Writer) mediaParts(e *feedhistory.Entry, element feedxml.Element) {
 		w.b.Empty(`media:thumbnail xmlns:media="`+feedxml.Media+`"`, "url", iri.Writable(image))
 	}
 }
+
+// atomOfRSS2 returns an Atom entry in which the comments and the source of an item, which have
+// travelled through a Draft, are Atom's own.
+func atomOfRSS2(entry string) string {
+	if !strings.Contains(entry, feedxml.RSS2) {
+		return entry // nearly always
+	}
+	return travelledPart.ReplaceAllStringFunc(entry, func(element string) string {
+		p := travelledPart.FindStringSubmatch(element)
+		value := strings.ReplaceAll(p[3], `"`, "&#34;")
+		switch {
+		case p[1] == "comments" && p[2] == "" && !strings.Contains(entry, ` rel="replies"`):
+			return `<link xmlns="` + feedxml.Atom + `" rel="replies" href="` + value + `" type="text/html"/>`
+		case p[1] == "source" && !strings.Contains(entry, "<source xmlns=\""+Atom) && !strings.Contains(entry, "<source>"):
+			return `<source xmlns="` + feedxml.Atom + `"><title>` + p[3] + `</title><link rel="self" href="` + p[2] + `"/></source>`
+		}
+		return element
+	})
+}
+
+// travelledPart matches an element of RSS, with its name, url and text, for which Atom has one of its own.
+var travelledPart = regexp.MustCompile(`(?m)^<(comments|source) xmlns="` + feedxml.RSS2 + `"(?: url="([^"]*)")?>([^<]*)</(?:comments|source)>$`)

@@ -204,7 +204,7 @@ func (w *Writer) element(e *feedhistory.Entry) (feedxml.Element, error) {
 		w.b.Reset()
 		return feedxml.Element{Raw: strings.TrimSuffix(text, "\n"), Scope: new(xmlscan.Scope)}, nil
 	case w.format == feedhistory.Atom && !w.isBefore(3):
-		element.Raw = feedxml.AtomOfRSS2(element.Raw)
+		element.Raw = atomOfRSS2(element.Raw)
 	}
 	if err == nil && slices.EqualFunc(element.Authors, w.doc.Authors, func(a feedxml.Person, b feedhistory.Person) bool { return a == personXML(b) }) {
 		element.Authors = nil

@@ -242,28 +242,6 @@ func OutOfRSS2(elements string) string {
 // surroundings has its base and language before the declaration.
 var travelled = regexp.MustCompile(`(?m)^(<[^\s/>]+(?: xml:(?:base|lang)="[^"]*")*) xmlns="` + RSS2 + `"`)
 
-// AtomOfRSS2 returns an Atom entry in which the comments and the source of an item, which have
-// travelled through a Draft, are Atom's own.
-func AtomOfRSS2(entry string) string {
-	if !strings.Contains(entry, RSS2) {
-		return entry // nearly always
-	}
-	return travelledPart.ReplaceAllStringFunc(entry, func(element string) string {
-		p := travelledPart.FindStringSubmatch(element)
-		value := strings.ReplaceAll(p[3], `"`, "&#34;")
-		switch {
-		case p[1] == "comments" && p[2] == "" && !strings.Contains(entry, ` rel="replies"`):
-			return `<link xmlns="` + Atom + `" rel="replies" href="` + value + `" type="text/html"/>`
-		case p[1] == "source" && !strings.Contains(entry, "<source xmlns=\""+Atom) && !strings.Contains(entry, "<source>"):
-			return `<source xmlns="` + Atom + `"><title>` + p[3] + `</title><link rel="self" href="` + p[2] + `"/></source>`
-		}
-		return element
-	})
-}
-
-// travelledPart matches an element of RSS, with its name, url and text, for which Atom has one of its own.
-var travelledPart = regexp.MustCompile(`(?m)^<(comments|source) xmlns="` + RSS2 + `"(?: url="([^"]*)")?>([^<]*)</(?:comments|source)>$`)
-
 // Foreign returns the elements that no format has, such as those of iTunes, Podcasting 2.0 and
 // Media RSS, to be written in another format, after ReadLists. It leaves out those with the meanings.
 // The element around them needs the attributes.
