@@ -1,11 +1,9 @@
 package feedhistory
 
 import (
-	"context"
 	"errors"
 	"slices"
 
-	"github.com/feedhistory/feedhistory/internal/chain"
 	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 	"github.com/feedhistory/feedhistory/internal/iri"
@@ -37,9 +35,6 @@ var _ = door.Open(door.Functions{
 			return e.link.Href
 		}
 		return ""
-	},
-	Walk: func(ctx context.Context, client any, url string, past any) any {
-		return client.(*Client).walk(ctx, url, past.(*chain.Memory[Known, *Document]))
 	},
 	Observe: func(document any, see observer) error { return document.(*Document).observe(see) },
 })

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory/internal/chain"
+	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
@@ -38,19 +39,16 @@ import (
 // Walk remembers nothing between calls. The Walk of package mirror reads only new documents,
 // and those earlier walks have missed.
 func (c *Client) Walk(ctx context.Context, url string) iter.Seq2[*Reading, error] {
-	return c.walk(ctx, url, nil)
-}
-
-// walk is Walk for a caller who remembers earlier walks.
-func (c *Client) walk(ctx context.Context, url string, past *chain.Memory[Known, *Document]) iter.Seq2[*Reading, error] {
 	return func(yield func(*Reading, error) bool) {
 		if c == nil {
 			yield(nil, errNoClient)
 			return
 		}
+		ctx, past := door.TakePast(ctx)
+		memory, _ := past.(*chain.Memory[Known, *Document])
 		s := &session{
 			c: c, ctx: ctx, yield: yield, meter: meter{most: c.Budget.withDefaults(), begun: time.Now()},
-			loops: chain.NewLoopDetector(), past: cmp.Or(past, new(chain.Memory[Known, *Document])),
+			loops: chain.NewLoopDetector(), past: cmp.Or(memory, new(chain.Memory[Known, *Document])),
 		}
 		s.ahead = chain.NewPrefetcher(ctx, c.PerHost, (&early{s}).source())
 		defer s.ahead.Stop()

@@ -186,7 +186,7 @@ type memory = chain.Memory[feedhistory.Known, *feedhistory.Document]
 
 // walkFrom returns a walk that remembers earlier ones.
 func walkFrom(ctx context.Context, c *feedhistory.Client, url string, past *memory) iter.Seq2[*feedhistory.Reading, error] {
-	return door.Root.Walk(ctx, c, url, past).(iter.Seq2[*feedhistory.Reading, error])
+	return c.Walk(door.WithPast(ctx, past), url)
 }
 
 // items yields what a walk says, one at a time: its documents, and as errors its gaps and the

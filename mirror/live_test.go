@@ -1,7 +1,6 @@
 package mirror_test
 
 import (
-	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -29,7 +28,7 @@ func TestProcessedLive(t *testing.T) {
 				Processed: func(url string) bool { return processed[url] },
 				Pending:   slices.Sorted(maps.Keys(pending)),
 			}
-			for r, err := range door.Root.Walk(t.Context(), client, modelURL, past).(iter.Seq2[*feedhistory.Reading, error]) {
+			for r, err := range client.Walk(door.WithPast(t.Context(), past), modelURL) {
 				if left--; left == 0 {
 					return
 				}

@@ -57,7 +57,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -242,8 +241,7 @@ func (p *poll) walk(address string) error {
 			p.commits.hold()
 		}
 	}()
-	walk := door.Root.Walk(p.ctx, client, address, p.past()).(iter.Seq2[*feedhistory.Reading, error])
-	for r, err := range walk {
+	for r, err := range client.Walk(door.WithPast(p.ctx, p.past()), address) {
 		if err := p.take(r, err); errors.Is(err, errEnded) {
 			return nil
 		} else if err != nil {

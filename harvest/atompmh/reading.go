@@ -107,8 +107,7 @@ func (r *reading) walk(ctx context.Context, client *feedhistory.Client, w walker
 		}
 		return feedhistory.Known{}
 	}}
-	walk := door.Root.Walk(r.h.with(ctx), client, r.h.URL, past).(iter.Seq2[*feedhistory.Reading, error])
-	for at, err := range walk {
+	for at, err := range client.Walk(door.WithPast(r.h.with(ctx), past), r.h.URL) {
 		more := true
 		if err == nil {
 			more, err = r.take(at, w)

@@ -37,15 +37,29 @@ type Functions struct {
 	// gap's error; "" if it is no contradiction.
 	Contradicts func(err error) string
 
-	// Walk is Client.Walk for a caller who remembers earlier walks: past is a *chain.Memory of
-	// feedhistory.Known and *feedhistory.Document, and the result the sequence of that method.
-	Walk func(ctx context.Context, client any, url string, past any) any
-
 	// Observe reads the text of a document again for an observer. It calls see where a head
 	// section, an entry, or RSS's root begins, at each other child of these before it is read,
 	// and where a head section or an entry ends, with the numbers of the links of the head
 	// section and of the entries so far. The error is the scanner's.
 	Observe func(document any, see func(links, entries int, event feedxml.Event, r *feedxml.Elements)) error
+}
+
+// A memory is the key of what a walk remembers.
+type memory struct{}
+
+// WithPast returns a context in which Client.Walk remembers earlier walks: past is a *chain.Memory
+// of feedhistory.Known and *feedhistory.Document. It is not a function in Root, because that would
+// link the walk, and all of net/http, into a program that only parses.
+func WithPast(ctx context.Context, past any) context.Context {
+	return context.WithValue(ctx, memory{}, past)
+}
+
+// TakePast returns what a walk remembers, and the context without it; nil if that has none.
+func TakePast(ctx context.Context) (rest context.Context, past any) {
+	if past = ctx.Value(memory{}); past != nil {
+		ctx = context.WithValue(ctx, memory{}, nil)
+	}
+	return ctx, past
 }
 
 // Former makes a *compose.Writer write in an earlier form of package publish. Package compose sets

@@ -5,7 +5,6 @@ package feedtime
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -473,7 +472,7 @@ var monthNames = [...]string{
 }
 
 // months are the numbers of the months by their names.
-var months = func() map[string]int {
+var months = sync.OnceValue(func() map[string]int {
 	m := map[string]int{}
 	for i, names := range monthNames {
 		for n, name := range strings.Fields(names) {
@@ -484,7 +483,7 @@ var months = func() map[string]int {
 		}
 	}
 	return m
-}()
+})
 
 const (
 	weekdays = " mon monday tue tues tuesday wed weds wednesday thu thur thurs thursday fri friday sat saturday sun sunday" +
@@ -517,7 +516,7 @@ func (d *dateText) word() bool {
 	case afterNumber && has(ordinals, lower):
 	case !d.clock.set && has(fillers, lower), lower == "uhr":
 	default:
-		if month = months[lower]; month == 0 {
+		if month = months()[lower]; month == 0 {
 			return d.zoneName(word, lower)
 		}
 		if d.month > 0 {
@@ -615,32 +614,34 @@ const (
 
 // zoneNames are the zones of RFC 822 §5.1 and others in feeds, in minutes east
 // of UTC.
-var zoneNames = map[string]int{
-	"z": 0, "ut": 0, "utc": 0, "gmt": 0, "uct": 0, "wet": 0,
-	"est": -5 * 60, "edt": -4 * 60, "cst": -6 * 60, "cdt": -5 * 60,
-	"mst": -7 * 60, "mdt": -6 * 60, "pst": -8 * 60, "pdt": -7 * 60,
+var zoneNames = sync.OnceValue(func() map[string]int {
+	return map[string]int{
+		"z": 0, "ut": 0, "utc": 0, "gmt": 0, "uct": 0, "wet": 0,
+		"est": -5 * 60, "edt": -4 * 60, "cst": -6 * 60, "cdt": -5 * 60,
+		"mst": -7 * 60, "mdt": -6 * 60, "pst": -8 * 60, "pdt": -7 * 60,
 
-	// Europe and Africa.
-	"bst": 60, "west": 60, "cet": 60, "met": 60, "mez": 60,
-	"cest": 120, "mest": 120, "mesz": 120, "eet": 120, "sast": 120, "cat": 120,
-	"eest": 180, "msk": 180, "trt": 180, "eat": 180, "msd": 240, "samt": 240, "wat": 60,
+		// Europe and Africa.
+		"bst": 60, "west": 60, "cet": 60, "met": 60, "mez": 60,
+		"cest": 120, "mest": 120, "mesz": 120, "eet": 120, "sast": 120, "cat": 120,
+		"eest": 180, "msk": 180, "trt": 180, "eat": 180, "msd": 240, "samt": 240, "wat": 60,
 
-	// Asia.
-	"ast": -4 * 60, "idt": 180, "irst": 210, "irdt": 270, "gst": 240, "azt": 240, "get": 240,
-	"pkt": 300, "uzt": 300, "yekt": 300, "ist": 330, "npt": 345, "bdt": 360, "omst": 360,
-	"ict": 420, "wib": 420, "novt": 420, "krat": 420, "hkt": 480, "sgt": 480, "myt": 480, "pht": 480,
-	"irkt": 480, "jst": 540, "kst": 540, "yakt": 540, "vlat": 600, "magt": 660, "pett": 720,
+		// Asia.
+		"ast": -4 * 60, "idt": 180, "irst": 210, "irdt": 270, "gst": 240, "azt": 240, "get": 240,
+		"pkt": 300, "uzt": 300, "yekt": 300, "ist": 330, "npt": 345, "bdt": 360, "omst": 360,
+		"ict": 420, "wib": 420, "novt": 420, "krat": 420, "hkt": 480, "sgt": 480, "myt": 480, "pht": 480,
+		"irkt": 480, "jst": 540, "kst": 540, "yakt": 540, "vlat": 600, "magt": 660, "pett": 720,
 
-	// Australia and the Pacific.
-	"awst": 480, "acst": 570, "acdt": 630, "aest": 600, "aedt": 660, "chst": 600,
-	"nzst": 720, "nzdt": 780, "hst": -10 * 60, "sst": -11 * 60,
+		// Australia and the Pacific.
+		"awst": 480, "acst": 570, "acdt": 630, "aest": 600, "aedt": 660, "chst": 600,
+		"nzst": 720, "nzdt": 780, "hst": -10 * 60, "sst": -11 * 60,
 
-	// The Americas.
-	"akst": -9 * 60, "akdt": -8 * 60, "adt": -3 * 60, "nst": -210, "ndt": -150,
-	"brt": -3 * 60, "brst": -2 * 60, "art": -3 * 60, "uyt": -3 * 60, "clst": -3 * 60,
-	"clt": -4 * 60, "bot": -4 * 60, "vet": -4 * 60, "cot": -5 * 60, "pet": -5 * 60,
-	"et": -5 * 60, "ct": -6 * 60, "mt": -7 * 60, "pt": -8 * 60, "at": -4 * 60,
-}
+		// The Americas.
+		"akst": -9 * 60, "akdt": -8 * 60, "adt": -3 * 60, "nst": -210, "ndt": -150,
+		"brt": -3 * 60, "brst": -2 * 60, "art": -3 * 60, "uyt": -3 * 60, "clst": -3 * 60,
+		"clt": -4 * 60, "bot": -4 * 60, "vet": -4 * 60, "cot": -5 * 60, "pet": -5 * 60,
+		"et": -5 * 60, "ct": -6 * 60, "mt": -7 * 60, "pt": -8 * 60, "at": -4 * 60,
+	}
+})
 
 // ambiguousZones have other meanings elsewhere (in China, Bangladesh, Ireland,
 // Israel, Arabia …), or do not distinguish standard time from summer time.
@@ -650,7 +651,7 @@ const ambiguousZones = " cst bst ist ast gst sst bdt et ct mt pt at "
 func namedZone(name, lower string) (Zone, bool) {
 	z := Zone{Name: name}
 	lower = strings.TrimPrefix(lower, "etc/")
-	if minutes, ok := zoneNames[lower]; ok {
+	if minutes, ok := zoneNames()[lower]; ok {
 		z.offset = minutes * 60
 		if strings.Contains(ambiguousZones, " "+lower+" ") {
 			z.Doubt = Ambiguous
@@ -826,18 +827,35 @@ func IsRFC3339(text string) bool {
 	return err == nil && !strings.Contains(text, ",")
 }
 
-var rfc822 = regexp.MustCompile(`^(?:(Mon|Tue|Wed|Thu|Fri|Sat|Sun), )?\d\d? (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) ` +
-	`\d\d\d\d \d\d:\d\d(?::\d\d)? (?:[+-]\d\d[0-5]\d|UT|GMT|EST|EDT|CST|CDT|MST|MDT|PST|PDT|Z)$`)
-
 // IsRFC822 reports whether RSS allows the text as a date: its day of the week is right,
 // and its year has four digits.
 func IsRFC822(text string) bool {
-	parts := rfc822.FindStringSubmatch(text)
-	if parts == nil {
+	weekday, rest, dated := strings.Cut(text, ", ")
+	if !dated {
+		rest = text
+	}
+	shape := strings.Map(func(c rune) rune {
+		if '0' <= c && c <= '9' {
+			return '0'
+		}
+		return c
+	}, rest)
+	parts := strings.Split(shape, " ")
+	if len(parts) != 5 || parts[0] != "0" && parts[0] != "00" || parts[2] != "0000" || parts[3] != "00:00" && parts[3] != "00:00:00" {
 		return false
 	}
-	t, _, ok := Read(text)
-	return ok && (parts[1] == "" || parts[1] == t.Weekday().String()[:3])
+	switch zone := rest[strings.LastIndexByte(rest, ' ')+1:]; parts[4] {
+	case "UT", "GMT", "EST", "EDT", "CST", "CDT", "MST", "MDT", "PST", "PDT", "Z":
+	case "+0000", "-0000":
+		if zone[3] > '5' {
+			return false
+		}
+	default:
+		return false
+	}
+	t, z, ok := Read(text)
+	t = t.In(z.Location())
+	return ok && parts[1] == t.Month().String()[:3] && (!dated || weekday == t.Weekday().String()[:3])
 }
 
 // First returns the first nonzero time; the zero time if all are.

@@ -1,6 +1,7 @@
 package feedtime
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -133,7 +134,7 @@ func TestTimesAsGofeed(t *testing.T) {
 		}
 		rapid.Check(t, func(t *rapid.T) {
 			zone := rapid.SampledFrom([]string{"GMT", "UTC", "EST", "EDT", "CST", "CDT", "MST", "MDT", "PST", "PDT", "WEST", "BST", "CET", "CEST", "EET", "EEST"}).Draw(t, "zone")
-			offset := zoneNames[strings.ToLower(zone)] * 60
+			offset := zoneNames()[strings.ToLower(zone)] * 60
 			if !strings.Contains(layout, "MST") {
 				offset = rapid.IntRange(-14*4, 14*4).Draw(t, "quarters") * 15 * 60
 			}
@@ -151,4 +152,17 @@ func TestTimesAsGofeed(t *testing.T) {
 			require.True(t, want.Equal(got), "%s: %s: want %s, got %s", layout, text, want, got)
 		})
 	}
+}
+
+// The form of RSS's dates.
+func TestIsRFC822Form(t *testing.T) {
+	form := regexp.MustCompile(`^(?:(Mon|Tue|Wed|Thu|Fri|Sat|Sun), )?\d\d? (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) ` +
+		`\d\d\d\d \d\d:\d\d(?::\d\d)? (?:[+-]\d\d[0-5]\d|UT|GMT|EST|EDT|CST|CDT|MST|MDT|PST|PDT|Z)$`)
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`((Sun|Mon|Tue|sun|Sunday),? )?[0-3]?[0-9] (Jan|Feb|June|jan|Dec) (20)?[0-9]{2} [01][0-9]:[0-6][0-9](:[0-6][0-9])?( GMT| gmt| EST| [+-][01][0-9][0-7]0| CET| Z|  Z)?`).Draw(t, "date")
+		parts := form.FindStringSubmatch(text)
+		read, zone, ok := Read(text)
+		want := parts != nil && ok && (parts[1] == "" || parts[1] == read.Weekday().String()[:3])
+		require.Equal(t, want, IsRFC822(text), "%s %s", text, zone.Location())
+	})
 }

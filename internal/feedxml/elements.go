@@ -307,7 +307,7 @@ func (r *Elements) namespace() *namespace {
 			return n
 		}
 	}
-	n := namespace{published, published, false, vocabularies[published], IsRSS(published)}
+	n := namespace{published, published, false, vocabularies()[published], IsRSS(published)}
 	if n.words == nil {
 		n.meant = MeantSpace(published)
 		n.odd, n.words, n.isRSS = n.meant != published, wordsOf(n.meant), IsRSS(n.meant)

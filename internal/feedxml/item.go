@@ -3,7 +3,6 @@ package feedxml
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -188,7 +187,7 @@ func (i *Item) Own(meanings ...Meaning) string {
 // Into returns an element without a namespace in one, such as RSS2, for other formats. One that
 // declares itself to have none stays as it is.
 func Into(space, element string) string {
-	if strings.Contains(element, "xmlns") && declaring.MatchString(element) {
+	if strings.Contains(element, "xmlns") && isDeclaring(element) {
 		return element
 	}
 	name := strings.IndexAny(element, " \t\r\n/>")
@@ -226,8 +225,32 @@ func Qualified(raw string, sc *xmlscan.Scope) string {
 	return b.String() + raw[done:]
 }
 
-// declaring matches the beginning of an element with a default namespace of its own.
-var declaring = regexp.MustCompile(`^<[^\s/>]+(?:\s+[^\s=]+\s*=\s*(?:"[^"]*"|'[^']*'))*?\s+xmlns\s*=`)
+// isDeclaring reports whether an element has a default namespace of its own.
+func isDeclaring(element string) bool {
+	const space = " \t\r\n\f"
+	i := strings.IndexAny(element, space+"/>")
+	for i > 1 && element[0] == '<' {
+		rest := strings.TrimLeft(element[i:], space)
+		name, value, ok := strings.Cut(rest, "=")
+		name = strings.TrimRight(name, space)
+		if !ok || len(rest) == len(element[i:]) || name == "" || strings.ContainsAny(name, space) {
+			return false
+		}
+		if name == "xmlns" {
+			return true
+		}
+		value = strings.TrimLeft(value, space)
+		if value == "" || value[0] != '"' && value[0] != '\'' {
+			return false
+		}
+		end := strings.IndexByte(value[1:], value[0])
+		if end < 0 {
+			return false
+		}
+		i = len(element) - len(value) + 1 + end + 1
+	}
+	return false
+}
 
 // OutOfRSS2 returns elements for RSS, each on a line: those having travelled through another
 // format are its own again.
@@ -235,12 +258,44 @@ func OutOfRSS2(elements string) string {
 	if !strings.Contains(elements, RSS2) {
 		return elements // nearly always, and far faster
 	}
-	return travelled.ReplaceAllString(elements, "$1")
+	var b strings.Builder
+	for elements != "" {
+		if i := travelled(elements); i >= 0 {
+			b.WriteString(elements[:i])
+			elements = elements[i+len(inRSS2):]
+		}
+		line, rest, more := strings.Cut(elements, "\n")
+		b.WriteString(line)
+		if more {
+			b.WriteByte('\n')
+		}
+		elements = rest
+	}
+	return b.String()
 }
 
-// travelled matches the beginning of an element of RSS in another format. One taken out of its
-// surroundings has its base and language before the declaration.
-var travelled = regexp.MustCompile(`(?m)^(<[^\s/>]+(?: xml:(?:base|lang)="[^"]*")*) xmlns="` + RSS2 + `"`)
+const inRSS2 = ` xmlns="` + RSS2 + `"`
+
+// travelled returns where an element of RSS has its declaration in another format; -1 if it has
+// none. One taken out of its surroundings has its base and language before that.
+func travelled(element string) int {
+	i := strings.IndexAny(element, " \t\r\n/>")
+	for i > 1 && element[0] == '<' {
+		rest := element[i:]
+		if strings.HasPrefix(rest, inRSS2) {
+			return i
+		}
+		end := -1
+		if strings.HasPrefix(rest, ` xml:base="`) || strings.HasPrefix(rest, ` xml:lang="`) {
+			end = strings.IndexByte(rest[len(` xml:base="`):], '"')
+		}
+		if end < 0 {
+			return -1
+		}
+		i += len(` xml:base="`) + end + 1
+	}
+	return -1
+}
 
 // Foreign returns the elements that no format has, such as those of iTunes, Podcasting 2.0 and
 // Media RSS, to be written in another format, after ReadLists. It leaves out those with the meanings.

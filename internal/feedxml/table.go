@@ -3,6 +3,7 @@ package feedxml
 import (
 	"cmp"
 	"strings"
+	"sync"
 )
 
 // A Meaning is the part of the model an element fills in.
@@ -256,9 +257,10 @@ func slot(local string) int {
 	return (len(local)*37 + int(local[0]&0x1f)*3 + int(local[len(local)-1]&0x1f)) & (len(words{}) - 1)
 }
 
-// vocabularies are the words by namespace.
-var vocabularies = func() map[string]*words {
-	all := map[string]*words{}
+// vocabularies are the words by namespace. The first use fills them: a program pays for tables
+// when it reads a feed, not when it starts.
+var vocabularies = sync.OnceValue(func() map[string]*words {
+	all := map[string]*words{Atom: atomWords, "": rssWords}
 	for i := range table {
 		row := &table[i]
 		if all[row.Space] == nil {
@@ -268,9 +270,9 @@ var vocabularies = func() map[string]*words {
 		all[row.Space][n] = append(all[row.Space][n], row)
 	}
 	return all
-}()
+})
 
-var noWords, atomWords, rssWords = new(words), vocabularies[Atom], vocabularies[""]
+var noWords, atomWords, rssWords = new(words), new(words), new(words)
 
 // IsExpressed reports whether elements express all of a member of a JSON Feed, or of an item, or
 // whether a copy must not have it.
@@ -291,7 +293,7 @@ func IsExpressed(name string, ofItem bool) bool {
 
 // wordsOf returns the vocabulary of a namespace; an empty one of one without rows.
 func wordsOf(space string) *words {
-	if w := vocabularies[space]; w != nil {
+	if w := vocabularies()[space]; w != nil {
 		return w
 	}
 	if IsAtom(space) {
@@ -321,7 +323,7 @@ func RowOf(space, local string) *Row {
 
 // RSSName returns the name of an element of RSS as the specification spells it.
 func RSSName(local string) string {
-	row, _ := rssWords.find(local, true)
+	row, _ := wordsOf("").find(local, true)
 	return cmp.Or(row.Name, local)
 }
 

@@ -23,13 +23,13 @@ func TestTable(t *testing.T) {
 		}
 	}
 	for local, want := range map[string]string{"GUID": "guid", "PubDate": "pubDate", "textinput": "", "": "", "averyveryverylongname": ""} {
-		row, _ := rssWords.find(local, true)
+		row, _ := wordsOf("").find(local, true)
 		require.Equal(t, want, row.Name, local)
 	}
-	row, exact := atomWords.find("Title", false)
+	row, exact := wordsOf(Atom).find("Title", false)
 	require.Same(t, &extension, row)
 	require.True(t, exact)
-	row, exact = atomWords.find("Title", true)
+	row, exact = wordsOf(Atom).find("Title", true)
 	require.Equal(t, "title", row.Name)
 	require.False(t, exact)
 }

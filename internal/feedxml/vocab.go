@@ -3,8 +3,8 @@ package feedxml
 import (
 	"cmp"
 	"mime"
-	"regexp"
 	"strings"
+	"sync"
 )
 
 // The namespaces with a meaning in feeds. Elements are recognised by namespace, never
@@ -69,20 +69,20 @@ func MeantSpace(space string) string {
 	if len(space) > 100 {
 		return space
 	}
-	if known, ok := misspelt[bareSpace(space)]; ok {
+	if known, ok := misspelt()[bareSpace(space)]; ok {
 		return known
 	}
 	return space
 }
 
 // misspelt are the namespaces recognised if misspelt, by their bare names.
-var misspelt = func() map[string]string {
+var misspelt = sync.OnceValue(func() map[string]string {
 	m := map[string]string{}
 	for _, space := range []string{Atom, Content, DC, DCTerms, History, ITunes, Media, RDF, RSS1, Syndication, Tombstones, XHTML} {
 		m[bareSpace(space)] = space
 	}
 	return m
-}()
+})
 
 // bareSpace removes the parts of a namespace's name often misspelt in feeds: the
 // scheme, www, the end, and the case of letters.
@@ -94,14 +94,14 @@ func bareSpace(space string) string {
 
 // Prefix returns the usual prefix of a namespace, under which gofeed has it.
 func Prefix(space string) (prefix string, ok bool) {
-	prefix, ok = usualPrefixes[space]
+	prefix, ok = usualPrefixes()[space]
 	return prefix, ok
 }
 
 // UsualPrefix returns the usual prefix of a namespace, also of those gofeed does not know;
 // "" if there is none.
 func UsualPrefix(space string) string {
-	return cmp.Or(usualPrefixes[space], laterPrefixes[space])
+	return cmp.Or(usualPrefixes()[space], laterPrefixes[space])
 }
 
 // laterPrefixes are those of vocabularies unknown to gofeed.
@@ -113,61 +113,63 @@ var laterPrefixes = map[string]string{
 
 // usualPrefixes are the prefixes by which gofeed names vocabularies, whatever the
 // prefix in the document.
-var usualPrefixes = map[string]string{
-	Atom:                     "atom",
-	Atom03:                   "atom03",
-	Content:                  "content",
-	DC:                       "dc",
-	DCTerms:                  "dcterms",
-	ITunes:                   "itunes",
-	Media:                    "media",
-	RDF:                      "rdf",
-	Syndication:              "sy",
-	XHTML:                    "xhtml",
-	XML:                      "xml",
-	"http://webns.net/mvcb/": "admin",
-	"http://purl.org/rss/1.0/modules/aggregation/":                   "ag",
-	"http://purl.org/rss/1.0/modules/annotate/":                      "annotate",
-	"http://media.tangent.org/rss/1.0/":                              "audio",
-	"http://backend.userland.com/blogChannelModule":                  "blogChannel",
-	"http://creativecommons.org/ns#license":                          "cc",
-	"http://web.resource.org/cc/":                                    "cc",
-	"http://cyber.law.harvard.edu/rss/creativeCommonsRssModule.html": "creativeCommons",
-	"http://backend.userland.com/creativeCommonsRssModule":           "creativeCommons",
-	"http://purl.org/rss/1.0/modules/company":                        "co",
-	"http://my.theinfo.org/changed/1.0/rss/":                         "cp",
-	"http://purl.org/rss/1.0/modules/email/":                         "email",
-	"http://purl.org/rss/1.0/modules/event/":                         "ev",
-	"http://rssnamespace.org/feedburner/ext/1.0":                     "feedburner",
-	"http://freshmeat.net/rss/fm/":                                   "fm",
-	"http://xmlns.com/foaf/0.1/":                                     "foaf",
-	"http://www.w3.org/2003/01/geo/wgs84_pos#":                       "geo",
-	"http://www.georss.org/georss":                                   "georss",
-	"http://www.opengis.net/gml":                                     "gml",
-	"http://postneo.com/icbm/":                                       "icbm",
-	"http://purl.org/rss/1.0/modules/image/":                         "image",
-	"http://purl.org/rss/1.0/modules/link/":                          "l",
-	"http://madskills.com/public/xml/rss/module/pingback/":           "pingback",
-	"http://prismstandard.org/namespaces/1.2/basic/":                 "prism",
-	"http://www.w3.org/2000/01/rdf-schema#":                          "rdfs",
-	"http://purl.org/rss/1.0/modules/reference/":                     "ref",
-	"http://purl.org/rss/1.0/modules/richequiv/":                     "reqv",
-	"http://purl.org/rss/1.0/modules/search/":                        "search",
-	"http://purl.org/rss/1.0/modules/slash/":                         "slash",
-	"http://schemas.xmlsoap.org/soap/envelope/":                      "soap",
-	"http://purl.org/rss/1.0/modules/servicestatus/":                 "ss",
-	"http://hacks.benhammersley.com/rss/streaming/":                  "str",
-	"http://purl.org/rss/1.0/modules/subscription/":                  "sub",
-	"http://schemas.pocketsoap.com/rss/myDescModule/":                "szf",
-	"http://purl.org/rss/1.0/modules/taxonomy/":                      "taxo",
-	"http://purl.org/rss/1.0/modules/threading/":                     "thr",
-	"http://purl.org/rss/1.0/modules/textinput/":                     "ti",
-	"http://madskills.com/public/xml/rss/module/trackback/":          "trackback",
-	"http://wellformedweb.org/commentAPI/":                           "wfw",
-	"http://purl.org/rss/1.0/modules/wiki/":                          "wiki",
-	"http://www.w3.org/1999/xlink":                                   "xlink",
-	"http://podlove.org/simple-chapters":                             "psc",
-}
+var usualPrefixes = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		Atom:                     "atom",
+		Atom03:                   "atom03",
+		Content:                  "content",
+		DC:                       "dc",
+		DCTerms:                  "dcterms",
+		ITunes:                   "itunes",
+		Media:                    "media",
+		RDF:                      "rdf",
+		Syndication:              "sy",
+		XHTML:                    "xhtml",
+		XML:                      "xml",
+		"http://webns.net/mvcb/": "admin",
+		"http://purl.org/rss/1.0/modules/aggregation/":                   "ag",
+		"http://purl.org/rss/1.0/modules/annotate/":                      "annotate",
+		"http://media.tangent.org/rss/1.0/":                              "audio",
+		"http://backend.userland.com/blogChannelModule":                  "blogChannel",
+		"http://creativecommons.org/ns#license":                          "cc",
+		"http://web.resource.org/cc/":                                    "cc",
+		"http://cyber.law.harvard.edu/rss/creativeCommonsRssModule.html": "creativeCommons",
+		"http://backend.userland.com/creativeCommonsRssModule":           "creativeCommons",
+		"http://purl.org/rss/1.0/modules/company":                        "co",
+		"http://my.theinfo.org/changed/1.0/rss/":                         "cp",
+		"http://purl.org/rss/1.0/modules/email/":                         "email",
+		"http://purl.org/rss/1.0/modules/event/":                         "ev",
+		"http://rssnamespace.org/feedburner/ext/1.0":                     "feedburner",
+		"http://freshmeat.net/rss/fm/":                                   "fm",
+		"http://xmlns.com/foaf/0.1/":                                     "foaf",
+		"http://www.w3.org/2003/01/geo/wgs84_pos#":                       "geo",
+		"http://www.georss.org/georss":                                   "georss",
+		"http://www.opengis.net/gml":                                     "gml",
+		"http://postneo.com/icbm/":                                       "icbm",
+		"http://purl.org/rss/1.0/modules/image/":                         "image",
+		"http://purl.org/rss/1.0/modules/link/":                          "l",
+		"http://madskills.com/public/xml/rss/module/pingback/":           "pingback",
+		"http://prismstandard.org/namespaces/1.2/basic/":                 "prism",
+		"http://www.w3.org/2000/01/rdf-schema#":                          "rdfs",
+		"http://purl.org/rss/1.0/modules/reference/":                     "ref",
+		"http://purl.org/rss/1.0/modules/richequiv/":                     "reqv",
+		"http://purl.org/rss/1.0/modules/search/":                        "search",
+		"http://purl.org/rss/1.0/modules/slash/":                         "slash",
+		"http://schemas.xmlsoap.org/soap/envelope/":                      "soap",
+		"http://purl.org/rss/1.0/modules/servicestatus/":                 "ss",
+		"http://hacks.benhammersley.com/rss/streaming/":                  "str",
+		"http://purl.org/rss/1.0/modules/subscription/":                  "sub",
+		"http://schemas.pocketsoap.com/rss/myDescModule/":                "szf",
+		"http://purl.org/rss/1.0/modules/taxonomy/":                      "taxo",
+		"http://purl.org/rss/1.0/modules/threading/":                     "thr",
+		"http://purl.org/rss/1.0/modules/textinput/":                     "ti",
+		"http://madskills.com/public/xml/rss/module/trackback/":          "trackback",
+		"http://wellformedweb.org/commentAPI/":                           "wfw",
+		"http://purl.org/rss/1.0/modules/wiki/":                          "wiki",
+		"http://www.w3.org/1999/xlink":                                   "xlink",
+		"http://podlove.org/simple-chapters":                             "psc",
+	}
+})
 
 // The values that the formats themselves allow.
 
@@ -215,18 +217,42 @@ func TextType(kind, mode string) string {
 
 // IsLanguage reports whether text has the form of a language tag that begins with a
 // language's code (RFC 5646 §2.1).
-func IsLanguage(text string) bool { return text != "" && language.MatchString(text) }
-
-var language = regexp.MustCompile(`^[A-Za-z]{2,3}(-[0-9A-Za-z]{1,8})*$`)
+func IsLanguage(text string) bool {
+	code, rest, more := strings.Cut(text, "-")
+	if len(code) < 2 || len(code) > 3 || strings.ContainsFunc(code, func(c rune) bool { return c <= '9' || !isAlphanumeric(c) }) {
+		return false
+	}
+	for more {
+		code, rest, more = strings.Cut(rest, "-")
+		if code == "" || len(code) > 8 || !isAlphanumerics(code) {
+			return false
+		}
+	}
+	return true
+}
 
 func isAlphanumeric(c rune) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// IsEmail reports whether text is an email address as Atom requires it (RFC 4287 §3.2.3).
-func IsEmail(text string) bool { return email.MatchString(text) }
+func isAlphanumerics(text string) bool {
+	return !strings.ContainsFunc(text, func(c rune) bool { return !isAlphanumeric(c) })
+}
 
-var email = regexp.MustCompile("^[0-9A-Za-z_+.'!#$%&*/=?^`{|}~-]+@([0-9A-Za-z][0-9A-Za-z-]*\\.)+[0-9A-Za-z][0-9A-Za-z-]*$")
+// IsEmail reports whether text is an email address as Atom requires it (RFC 4287 §3.2.3).
+func IsEmail(text string) bool {
+	user, host, ok := strings.Cut(text, "@")
+	if !ok || user == "" || !strings.Contains(host, ".") ||
+		strings.ContainsFunc(user, func(c rune) bool { return !isAlphanumeric(c) && !strings.ContainsRune("_+.'!#$%&*/=?^`{|}~-", c) }) {
+		return false
+	}
+	for label := range strings.SplitSeq(host, ".") {
+		if label == "" || label[0] == '-' || !isAlphanumerics(strings.ReplaceAll(label, "-", "")) {
+			return false
+		}
+	}
+	return true
+}
 
 // IsContact reports whether text is the author of an RSS item: an email address, perhaps
 // followed by a name in parentheses.

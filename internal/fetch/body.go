@@ -2,6 +2,9 @@ package fetch
 
 import (
 	"bufio"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -14,9 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/klauspost/compress/flate"
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/net/html/charset"
 )

@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -236,7 +235,7 @@ func WithoutFragment(u string) string {
 // Address returns the URL under which a link's target is requested and remembered. It has no
 // fragment and no session number: some servers write a new number into each link.
 func Address(link string) string {
-	path, query, hasQuery := strings.Cut(session.ReplaceAllString(WithoutFragment(link), ""), "?")
+	path, query, hasQuery := strings.Cut(withoutSession(WithoutFragment(link)), "?")
 	if !hasQuery {
 		return path
 	}
@@ -250,8 +249,25 @@ func Address(link string) string {
 	return path + "?" + strings.Join(kept, "&")
 }
 
-// session is the number of a session in a path, as servlet containers write it.
-var session = regexp.MustCompile(`(?i);jsessionid=[^/?;]*`)
+// withoutSession returns a link without the number of a session in its path, as servlet
+// containers write it.
+func withoutSession(link string) string {
+	const name = "jsessionid="
+	if !strings.Contains(link, ";") {
+		return link
+	}
+	var b strings.Builder
+	for i, part := range strings.Split(link, ";") {
+		if i == 0 {
+			b.WriteString(part)
+		} else if len(part) < len(name) || !strings.EqualFold(part[:len(name)], name) {
+			b.WriteString(";" + part)
+		} else if end := strings.IndexAny(part, "/?"); end >= 0 {
+			b.WriteString(part[end:])
+		}
+	}
+	return b.String()
+}
 
 // Post returns an http or https URL without its scheme and without campaign parameters;
 // everything else stays as it is. It returns "" for any other text.

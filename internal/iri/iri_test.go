@@ -2,6 +2,7 @@ package iri
 
 import (
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -99,4 +100,13 @@ func TestAddress(t *testing.T) {
 	} {
 		require.Equal(t, want, Address(link))
 	}
+}
+
+// The number of a session ends before the next part of the path, or the query.
+func TestAddressWithoutSessions(t *testing.T) {
+	session := regexp.MustCompile(`(?i);jsessionid=[^/?;]*`)
+	rapid.Check(t, func(t *rapid.T) {
+		link := rapid.StringMatching(`http://a\.example(/x|;jsessionid=[0-9a]?|;JSESSIONID=|;p=1|;|/jsessionid=1){0,6}`).Draw(t, "link")
+		require.Equal(t, session.ReplaceAllString(link, ""), Address(link), link)
+	})
 }

@@ -3,8 +3,8 @@ package xmlscan
 import (
 	"fmt"
 	"mime"
-	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -338,12 +338,14 @@ func registered(label string) decoder {
 }
 
 // usualLabels are labels of other lists, without hyphens.
-var usualLabels = map[string]string{
-	"cp874": "windows-874", "dos866": "ibm866",
-	"cp932": "shift_jis", "eucjp": "euc-jp", "eucjpms": "euc-jp", "euckr": "euc-kr", "cp936": "gbk", "cp949": "euc-kr", "cp950": "big5", "big5hkscs": "big5",
-	"cp65001": utf8Name, "utf8mb3": utf8Name, "utf8mb4": utf8Name,
-	"maccyrillic": "x-mac-cyrillic", "cp10007": "x-mac-cyrillic", "macroman": "macintosh", "cp10000": "macintosh",
-}
+var usualLabels = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"cp874": "windows-874", "dos866": "ibm866",
+		"cp932": "shift_jis", "eucjp": "euc-jp", "eucjpms": "euc-jp", "euckr": "euc-kr", "cp936": "gbk", "cp949": "euc-kr", "cp950": "big5", "big5hkscs": "big5",
+		"cp65001": utf8Name, "utf8mb3": utf8Name, "utf8mb4": utf8Name,
+		"maccyrillic": "x-mac-cyrillic", "cp10007": "x-mac-cyrillic", "macroman": "macintosh", "cp10000": "macintosh",
+	}
+})
 
 // usualLabel returns the usual spelling of a label: cp-1251, win1251 and windows_1251 mean
 // windows-1251.
@@ -353,7 +355,7 @@ func usualLabel(label string) string {
 	}
 	bare := strings.NewReplacer("-", "", "_", "", " ", "", ".", "").Replace(label)
 	bare = strings.TrimPrefix(bare, "x")
-	if usual := usualLabels[bare]; usual != "" {
+	if usual := usualLabels()[bare]; usual != "" {
 		return usual
 	}
 	for _, family := range [...]struct{ prefix, usual string }{
@@ -753,16 +755,55 @@ func IsQuoted(text string, begin int) bool {
 		return false
 	}
 	before, after := text[:min(begin, 4096)], text[end:min(len(text), end+4096)]
-	return !phpMarkup.MatchString(before) && !(phpMessage.MatchString(before) && phpMessage.MatchString(after))
+	return !isMarkedMessage(before) && !(isMessage(before) && isMessage(after))
 }
 
-// The messages of PHP at the beginning of a text, plain and for browsers.
-var (
-	phpMessage = regexp.MustCompile(`^\s*(PHP )?` + phpLevel + `: [^\n]* on line \d`)
-	phpMarkup  = regexp.MustCompile(`^\s*(<br ?/?>\s*)?<b>` + phpLevel + `</b>: [^\n]* on line <b>\d+</b>`)
-)
+const blanks = " \t\r\n\f"
 
-const phpLevel = `(Warning|Notice|Deprecated|Strict Standards|[A-Z][a-z]+ (fatal )?error)`
+// isMessage reports whether a text begins with a message of PHP: "Warning: … on line 8".
+func isMessage(text string) bool {
+	text = strings.TrimPrefix(strings.TrimLeft(text, blanks), "PHP ")
+	level, rest, ok := strings.Cut(text, ": ")
+	return ok && isLevel(level) && isOnLine(rest, " on line ", "")
+}
+
+// isMarkedMessage reports whether a text begins with a message of PHP for browsers:
+// "<b>Warning</b>: … on line <b>8</b>".
+func isMarkedMessage(text string) bool {
+	text = strings.TrimLeft(text, blanks)
+	if br, rest, ok := strings.Cut(text, ">"); ok && (br == "<br" || br == "<br/" || br == "<br /" || br == "<br ") {
+		text = strings.TrimLeft(rest, blanks)
+	}
+	text, marked := strings.CutPrefix(text, "<b>")
+	level, rest, ok := strings.Cut(text, "</b>: ")
+	return marked && ok && isLevel(level) && isOnLine(rest, " on line <b>", "</b>")
+}
+
+// isOnLine reports whether the first line of a text has a number between two others.
+func isOnLine(text, before, after string) bool {
+	line, _, _ := strings.Cut(text, "\n")
+	for {
+		_, rest, ok := strings.Cut(line, before)
+		if !ok {
+			return false
+		}
+		if number := strings.TrimLeft(rest, "0123456789"); number != rest && strings.HasPrefix(number, after) {
+			return true
+		}
+		line = rest
+	}
+}
+
+// isLevel reports whether a text is a level of PHP's messages: "Warning", "Fatal error".
+func isLevel(text string) bool {
+	switch text {
+	case "Warning", "Notice", "Deprecated", "Strict Standards":
+		return true
+	}
+	word, ok := strings.CutSuffix(text, " error")
+	word = strings.TrimSuffix(word, " fatal")
+	return ok && len(word) > 1 && 'A' <= word[0] && word[0] <= 'Z' && strings.Trim(word[1:], "abcdefghijklmnopqrstuvwxyz") == ""
+}
 
 func hasWords(text string) bool {
 	return strings.IndexFunc(text, unicode.IsLetter) >= 0

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/encoding/simplifiedchinese"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/encoding/unicode/utf32"
+	"pgregory.net/rapid"
 )
 
 func encode(t *testing.T, e encoding.Encoding, s string) string {
@@ -323,4 +324,22 @@ func TestEncodedTwiceHostile(t *testing.T) {
 		got, _ := XMLEncodedOnce(text)
 		require.True(t, utf8.ValidString(got))
 	}
+}
+
+// A feed between words is quoted, unless they are messages of PHP.
+func TestIsQuotedForms(t *testing.T) {
+	const level = `(Warning|Notice|Deprecated|Strict Standards|[A-Z][a-z]+ (fatal )?error)`
+	message := regexp.MustCompile(`^\s*(PHP )?` + level + `: [^\n]* on line \d`)
+	markup := regexp.MustCompile(`^\s*(<br ?/?>\s*)?<b>` + level + `</b>: [^\n]* on line <b>\d+</b>`)
+	rapid.Check(t, func(t *rapid.T) {
+		words := rapid.OneOf(
+			rapid.StringMatching(`\n?(PHP )?(Warning|Fatal error|Catchable fatal error|Error fatal error|error|Strict Standards):? (a\n?|on line |: ){0,3} on line [0-9x]`),
+			rapid.StringMatching(`\n?(<br ?/?>)?\n?<b>(Warning|Parse error|error)</b>: a\n? on line (<b>x</b> on line )?<b>[0-9]{0,2}(</b>)?`))
+		before, after := words.Draw(t, "before"), words.Draw(t, "after")
+		const feed = "<rss></rss>"
+		text := before + feed + after
+		end := strings.LastIndexByte(text, '>') + 1
+		want := !markup.MatchString(before) && !(message.MatchString(before) && message.MatchString(text[end:])) && hasWords(text[end:])
+		require.Equal(t, want, IsQuoted(text, len(before)), "%q", text)
+	})
 }

@@ -3,6 +3,7 @@ package xmlscan
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A Mender reads a document its [Scanner] does not read to the end. It continues where the
@@ -452,10 +453,10 @@ func (m *Mender) isNative() bool {
 // their own vocabulary, or of a usual extension.
 func (m *Mender) isMember() bool {
 	if m.isNative() {
-		_, ok := leaves[strings.ToLower(m.Local())]
+		_, ok := leaves()[strings.ToLower(m.Local())]
 		return ok
 	}
-	_, ok := interned[m.Space()]
+	_, ok := interned()[m.Space()]
 	return ok && m.Space() != XHTMLNamespace
 }
 
@@ -468,28 +469,30 @@ func (m *Mender) isLeaf() bool {
 	case "source":
 		return m.entry == "item"
 	default:
-		return leaves[local]
+		return leaves()[local]
 	}
 }
 
 // isParent reports whether the current element is a child of a feed or entry, with
 // children of its own.
 func (m *Mender) isParent() bool {
-	leaf, ok := leaves[strings.ToLower(m.Local())]
+	leaf, ok := leaves()[strings.ToLower(m.Local())]
 	return ok && !leaf && m.isNative()
 }
 
 // leaves are the children of feeds and entries usually absent from HTML. Those with false
 // have children of the same names.
-var leaves = map[string]bool{
-	"author": false, "category": true, "cloud": true, "comments": true, "content": true, "contributor": false,
-	"copyright": true, "created": true, "creator": true, "date": true, "description": true, "docs": true,
-	"enclosure": true, "encoded": true, "generator": true, "guid": true, "icon": true, "id": true, "image": false,
-	"issued": true, "language": true, "lastbuilddate": true, "link": true, "logo": true, "managingeditor": true,
-	"modified": true, "pubdate": true, "published": true, "rating": true, "rights": true, "skipdays": false,
-	"skiphours": false, "source": false, "subject": true, "subtitle": true, "summary": true, "tagline": true,
-	"textinput": false, "title": true, "ttl": true, "updated": true, "webmaster": true,
-}
+var leaves = sync.OnceValue(func() map[string]bool {
+	return map[string]bool{
+		"author": false, "category": true, "cloud": true, "comments": true, "content": true, "contributor": false,
+		"copyright": true, "created": true, "creator": true, "date": true, "description": true, "docs": true,
+		"enclosure": true, "encoded": true, "generator": true, "guid": true, "icon": true, "id": true, "image": false,
+		"issued": true, "language": true, "lastbuilddate": true, "link": true, "logo": true, "managingeditor": true,
+		"modified": true, "pubdate": true, "published": true, "rating": true, "rights": true, "skipdays": false,
+		"skiphours": false, "source": false, "subject": true, "subtitle": true, "summary": true, "tagline": true,
+		"textinput": false, "title": true, "ttl": true, "updated": true, "webmaster": true,
+	}
+})
 
 // implied returns the number of elements still open around the one just opened. An element
 // without an end tag ends before

@@ -448,7 +448,7 @@ func TestLeniencies(t *testing.T) {
 }
 
 func TestUsualPrefixes(t *testing.T) {
-	for prefix, uri := range usual {
+	for prefix, uri := range usual() {
 		s := New("<"+prefix+":a/>", Limits{})
 		s.Next()
 		require.Equal(t, uri, s.Space())

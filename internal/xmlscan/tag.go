@@ -2,6 +2,7 @@ package xmlscan
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
@@ -362,46 +363,48 @@ type Binding struct{ Prefix, URI string }
 
 // usual are the namespaces used in feeds, by their usual prefixes: an undeclared prefix means
 // its usual namespace.
-var usual = map[string]string{
-	"admin":      "http://webns.net/mvcb/",
-	"app":        "http://www.w3.org/2007/app",
-	"at":         "http://purl.org/atompub/tombstones/1.0",
-	"atom":       "http://www.w3.org/2005/Atom",
-	"cc":         "http://web.resource.org/cc/",
-	"content":    "http://purl.org/rss/1.0/modules/content/",
-	"dc":         "http://purl.org/dc/elements/1.1/",
-	"dcterms":    "http://purl.org/dc/terms/",
-	"feedburner": "http://rssnamespace.org/feedburner/ext/1.0",
-	"fh":         "http://purl.org/syndication/history/1.0",
-	"geo":        "http://www.w3.org/2003/01/geo/wgs84_pos#",
-	"georss":     "http://www.georss.org/georss",
-	"googleplay": "http://www.google.com/schemas/play-podcasts/1.0",
-	"itunes":     "http://www.itunes.com/dtds/podcast-1.0.dtd",
-	"media":      "http://search.yahoo.com/mrss/",
-	"opensearch": "http://a9.com/-/spec/opensearch/1.1/",
-	"openSearch": "http://a9.com/-/spec/opensearch/1.1/",
-	"podcast":    "https://podcastindex.org/namespace/1.0",
-	"psc":        "http://podlove.org/simple-chapters",
-	"rdf":        "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
-	"slash":      "http://purl.org/rss/1.0/modules/slash/",
-	"sy":         "http://purl.org/rss/1.0/modules/syndication/",
-	"thr":        "http://purl.org/syndication/thread/1.0",
-	"wfw":        "http://wellformedweb.org/CommentAPI/",
-	"xhtml":      "http://www.w3.org/1999/xhtml",
-}
+var usual = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"admin":      "http://webns.net/mvcb/",
+		"app":        "http://www.w3.org/2007/app",
+		"at":         "http://purl.org/atompub/tombstones/1.0",
+		"atom":       "http://www.w3.org/2005/Atom",
+		"cc":         "http://web.resource.org/cc/",
+		"content":    "http://purl.org/rss/1.0/modules/content/",
+		"dc":         "http://purl.org/dc/elements/1.1/",
+		"dcterms":    "http://purl.org/dc/terms/",
+		"feedburner": "http://rssnamespace.org/feedburner/ext/1.0",
+		"fh":         "http://purl.org/syndication/history/1.0",
+		"geo":        "http://www.w3.org/2003/01/geo/wgs84_pos#",
+		"georss":     "http://www.georss.org/georss",
+		"googleplay": "http://www.google.com/schemas/play-podcasts/1.0",
+		"itunes":     "http://www.itunes.com/dtds/podcast-1.0.dtd",
+		"media":      "http://search.yahoo.com/mrss/",
+		"opensearch": "http://a9.com/-/spec/opensearch/1.1/",
+		"openSearch": "http://a9.com/-/spec/opensearch/1.1/",
+		"podcast":    "https://podcastindex.org/namespace/1.0",
+		"psc":        "http://podlove.org/simple-chapters",
+		"rdf":        "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+		"slash":      "http://purl.org/rss/1.0/modules/slash/",
+		"sy":         "http://purl.org/rss/1.0/modules/syndication/",
+		"thr":        "http://purl.org/syndication/thread/1.0",
+		"wfw":        "http://wellformedweb.org/CommentAPI/",
+		"xhtml":      "http://www.w3.org/1999/xhtml",
+	}
+})
 
 // interned maps the URI of each usual namespace to one string: comparing a string with itself
 // examines no bytes.
-var interned = func() map[string]string {
-	m := make(map[string]string, len(usual))
-	for _, uri := range usual {
+var interned = sync.OnceValue(func() map[string]string {
+	m := make(map[string]string, len(usual()))
+	for _, uri := range usual() {
 		m[uri] = uri
 	}
 	return m
-}()
+})
 
 func intern(uri string) string {
-	if s, ok := interned[uri]; ok {
+	if s, ok := interned()[uri]; ok {
 		return s
 	}
 	return uri
@@ -492,7 +495,7 @@ func (s *Scanner) resolve(prefix string, at int) (space int, ok bool) {
 	if prefix == "xml" {
 		return xmlSpace, true
 	}
-	uri, known := usual[prefix]
+	uri, known := usual()[prefix]
 	if !known {
 		uri = prefix
 	}

@@ -3,6 +3,7 @@ package xmlscan
 import (
 	"html"
 	"strings"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -697,14 +698,16 @@ var (
 		`"`, "&#34;", "\t", "&#9;", "\n", "&#10;")
 )
 
-// newEscaper returns a replacer that also removes the characters XML forbids.
-func newEscaper(oldnew ...string) *strings.Replacer {
-	for c := range ' ' {
-		if c != '\t' && c != '\n' && c != '\r' {
-			oldnew = append(oldnew, string(c), "")
+// newEscaper makes a replacer that also removes the characters XML forbids.
+func newEscaper(oldnew ...string) func() *strings.Replacer {
+	return sync.OnceValue(func() *strings.Replacer {
+		for c := range ' ' {
+			if c != '\t' && c != '\n' && c != '\r' {
+				oldnew = append(oldnew, string(c), "")
+			}
 		}
-	}
-	return strings.NewReplacer(append(oldnew, "\ufffe", "", "\uffff", "")...)
+		return strings.NewReplacer(append(oldnew, "\ufffe", "", "\uffff", "")...)
+	})
 }
 
 // IsDense reports whether a text is written sparingly: it is large, or escapes make it more than
@@ -722,19 +725,19 @@ func WriteText(b *strings.Builder, s string) {
 		if section := len(s) + 16*returns + 12*strings.Count(s, "]]>"); section < escaped {
 			b.Grow(section + len("<![CDATA[]]>"))
 			b.WriteString("<![CDATA[")
-			_, _ = sectionEscaper.WriteString(b, s)
+			_, _ = sectionEscaper().WriteString(b, s)
 			b.WriteString("]]>")
 			return
 		}
 	}
 	b.Grow(escaped)
-	_, _ = textEscaper.WriteString(b, s)
+	_, _ = textEscaper().WriteString(b, s)
 }
 
 // WriteAttr writes an attribute, with the space before it.
 func WriteAttr(b *strings.Builder, name, value string) {
 	b.WriteString(" " + name + `="`)
-	_, _ = attrEscaper.WriteString(b, strings.ToValidUTF8(value, "\uFFFD"))
+	_, _ = attrEscaper().WriteString(b, strings.ToValidUTF8(value, "\uFFFD"))
 	b.WriteByte('"')
 }
 
