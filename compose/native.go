@@ -368,7 +368,7 @@ func atomOfRSS2(entry string) string {
 		switch {
 		case p[1] == "comments" && p[2] == "" && !strings.Contains(entry, ` rel="replies"`):
 			return `<link xmlns="` + feedxml.Atom + `" rel="replies" href="` + value + `" type="text/html"/>`
-		case p[1] == "source" && !strings.Contains(entry, "<source xmlns=\""+Atom) && !strings.Contains(entry, "<source>"):
+		case p[1] == "source" && !strings.Contains(entry, `<source xmlns="`+feedxml.Atom) && !strings.Contains(entry, "<source>"):
 			return `<source xmlns="` + feedxml.Atom + `"><title>` + p[3] + `</title><link rel="self" href="` + p[2] + `"/></source>`
 		}
 		return element

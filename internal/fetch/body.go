@@ -2,9 +2,6 @@ package fetch
 
 import (
 	"bufio"
-	"compress/flate"
-	"compress/gzip"
-	"compress/zlib"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -17,6 +14,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/net/html/charset"
 )
