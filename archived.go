@@ -65,8 +65,8 @@ func (d *Document) beginsElsewhere() bool {
 // mostSteps is the maximum number of documents to read to find where a feed begins.
 const mostSteps = 5
 
-// A beginning is the phase of a walk that finds where the feed of a given document begins.
-type beginning struct {
+// A finder is the phase of a walk finding where the feed of a given document begins.
+type finder struct {
 	*session
 	held []*fetchResult // the documents read on the way, until the chain reaches them
 }
@@ -76,7 +76,7 @@ type beginning struct {
 // Links to the beginning may be stale. If they are dead, the feed begins at the last
 // document without a mark of an archive or a later page; only if there is none, the
 // newer part is a gap.
-func (f *beginning) find(given *fetchResult) *fetchResult {
+func (f *finder) find(given *fetchResult) *fetchResult {
 	path, gap := f.path(given)
 	if !f.goesOn() {
 		return given
@@ -104,7 +104,7 @@ func (f *beginning) find(given *fetchResult) *fetchResult {
 
 // path follows the links from the given document to the one where the feed begins. The
 // gap says why the path does not end there.
-func (f *beginning) path(given *fetchResult) (path []*fetchResult, gap *Gap) {
+func (f *finder) path(given *fetchResult) (path []*fetchResult, gap *Gap) {
 	for l := given; ; {
 		path = append(path, l)
 		if l.unchanged { // it was the beginning in an earlier walk
@@ -127,7 +127,7 @@ func (f *beginning) path(given *fetchResult) (path []*fetchResult, gap *Gap) {
 
 // step requests the document named as the beginning by the last one of a path. It
 // returns nil without a gap if both are the same under different names.
-func (f *beginning) step(path []*fetchResult, url string) (next *fetchResult, gap *Gap) {
+func (f *finder) step(path []*fetchResult, url string) (next *fetchResult, gap *Gap) {
 	last := path[len(path)-1]
 	detached := func(why string) *Gap {
 		return &Gap{URL: url, From: last.doc.URL, Reason: ReasonDetached, Err: errors.New(why)}
@@ -172,7 +172,7 @@ func (f *beginning) step(path []*fetchResult, url string) (next *fetchResult, ga
 // elsewhere returns the URL where a document says its feed begins; "" if it begins
 // here, or did so in an earlier walk. The gap is for a document that is not the
 // beginning, and names none.
-func (f *beginning) elsewhere(l *fetchResult) (url string, gap *Gap) {
+func (f *finder) elsewhere(l *fetchResult) (url string, gap *Gap) {
 	link, ok := l.doc.beginning()
 	url = iri.Address(link.Href)
 	switch {
@@ -193,7 +193,7 @@ func (f *beginning) elsewhere(l *fetchResult) (url string, gap *Gap) {
 // isNamedBack reports whether the archive that a document leads to names the document as the
 // feed's beginning: the mark of an archive it has is a mistake. The archive is held until the
 // chain reaches it.
-func (f *beginning) isNamedBack(l *fetchResult) bool {
+func (f *finder) isNamedBack(l *fetchResult) bool {
 	if f.known(l.url).Begins == l.doc.URL {
 		l.begins = l.doc.URL
 		return true
@@ -220,7 +220,7 @@ func (f *beginning) isNamedBack(l *fetchResult) bool {
 // doubt reports that the walk may not begin where the feed does: by a gap, or by a note
 // if the document has no mark of an archive or a later page, because links to the
 // beginning become stale.
-func (f *beginning) doubt(start *fetchResult, gap *Gap) {
+func (f *finder) doubt(start *fetchResult, gap *Gap) {
 	d := start.doc
 	start.again = true
 	if !d.isSubscription() || gap.Reason == ReasonBudget {

@@ -30,7 +30,7 @@ func (b Budget) withDefaults() Budget {
 // A meter measures what a walk has cost.
 type meter struct {
 	most, used Budget
-	begun      time.Time // later by the time that the caller has taken
+	begun      time.Time // later by the caller's time
 }
 
 // spent reports whether the budget is spent after the given number of further

@@ -15,7 +15,7 @@ import (
 // in it does.
 var errUnended = errors.New("the request did not end")
 
-// An early is the part of a walk that requests documents before their turn.
+// An early is the part of a walk requesting documents before their turn.
 type early struct{ *session }
 
 // source returns the documents of the walk.

@@ -475,16 +475,14 @@ func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
 	r.list.keep(e, r.start, xmlscan.Loan{Markup: e.raw, Reach: r.reach.Max(r.xml.TakeReach())})
 }
 
-// isCut reports whether an entry has lost its end, and with it the time that the one before
-// has, or else the feed: as a copy without a time, it would be the latest.
+// isCut reports whether nothing but the feed's end ends an entry, and it lacks a time, which the
+// one before has: as a copy without a time, it would be the latest.
 func (r *entryReader) isCut(e *Entry) bool {
-	if !r.xml.Mender.IsCut(r.start) || !e.Time().IsZero() {
+	at, ok := r.xml.Mender.Lost()
+	if n := len(r.doc.Entries); !ok || at != r.start || n == 0 || r.doc.Entries[n-1].Time().IsZero() {
 		return false
 	}
-	if n := len(r.doc.Entries); n > 0 {
-		return !r.doc.Entries[n-1].Time().IsZero()
-	}
-	return !r.doc.Updated.IsZero()
+	return e.Time().IsZero()
 }
 
 // idText reads the current element as an entry's id, and notices if it is damaged, or

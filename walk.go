@@ -135,7 +135,7 @@ func (s *session) run(url string) {
 		return
 	}
 	s.feed.origins = []string{l.url, l.finalURL()}
-	first := &beginning{session: s}
+	first := &finder{session: s}
 	if !l.unchanged {
 		l = first.find(l)
 	}
@@ -298,7 +298,7 @@ func (s *session) end(l *fetchResult, err error) {
 	s.yield(r, err)
 }
 
-// An along is the phase of a walk that follows a chain to its end.
+// An along is the phase of a walk following a chain to its end.
 type along struct {
 	*session
 	beyond  *beyond

@@ -100,7 +100,7 @@ func TestRichDocumentsInTheOtherFormat(t *testing.T) {
 	}
 }
 
-// A head that is written in its own format has its language once: feedparser takes an icon with an
+// A head in its own format has its language once: feedparser takes an icon with an
 // attribute for something else.
 func TestRichHeadInItsOwnFormat(t *testing.T) {
 	text, err := os.ReadFile("../testdata/rich/feed.atom")
@@ -116,7 +116,7 @@ func TestRichHeadInItsOwnFormat(t *testing.T) {
 	require.Equal(t, factsOf(doc), factsOf(other), again)
 }
 
-// The comments and the source of an item that has travelled as a line are Atom's own in Atom, and
+// The comments and the source of an item from a line are Atom's own in Atom, and
 // RSS's again in RSS.
 func TestRichItemThroughALine(t *testing.T) {
 	text, err := os.ReadFile("../testdata/rich/feed.rss")

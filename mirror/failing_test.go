@@ -197,7 +197,7 @@ func TestFailingRequests(t *testing.T) {
 var owed = []string{
 	"current-leads-to-an-archive-without-current", "documents-call-each-other-current", // a feed that seemed to begin elsewhere
 	"calm-software-changed",        // an archive of the new software that is cut short leaves a window until an archive has what the feed shows
-	"notice-that-was-there-before", // a notice that is cut short may have had other entries, which leaves a window
+	"notice-that-was-there-before", // a notice cut short may have had other entries, which leaves a window
 	"next-twice",                   // the second of two pages that both failed is not asked for again
 }
 

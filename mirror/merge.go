@@ -394,12 +394,12 @@ func (mg *merger) underAlias(e *feedhistory.Entry, here map[string]*feedhistory.
 		return nil
 	}
 	if link, ok := e.Links.Rel("alternate"); ok && !e.WeakID && isOtherPost(link.Href, id) && iri.Post(e.ID) != iri.Post(id) {
-		return nil // a guid that posts share
+		return nil // a guid shared by posts
 	}
 	return under(e, id)
 }
 
-// The kinds of IDs that entries have.
+// The kinds of IDs of entries.
 const (
 	publishedIDs = 1 << iota
 	madeIDs

@@ -65,7 +65,7 @@ func (f *caseFlags) cases() ([]*suite.Case, error) {
 	return cases, nil
 }
 
-// writeFile makes the file that a flag names, with the content that a function writes.
+// writeFile makes the file named by a flag, with the content that a function writes.
 func writeFile(flag, name string, write func(io.Writer) error) error {
 	f, err := command.NewFile(flag, name)
 	if err != nil {

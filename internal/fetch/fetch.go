@@ -390,7 +390,7 @@ func (x *exchange) send(r *http.Request) error {
 	return nil
 }
 
-// end releases everything that an exchange holds whose answer has ended.
+// end releases everything held by an exchange whose answer has ended.
 func (x *exchange) end() {
 	x.guard.stop()
 	x.guard.cancel(context.Canceled)

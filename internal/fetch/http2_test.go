@@ -326,7 +326,7 @@ func TestHTTP2Attacks(t *testing.T) {
 	}
 }
 
-// A server that goes on with an answer that is read no further is not listened to.
+// A server going on with an answer that is read no further is not listened to.
 func TestHTTP2GivenUp(t *testing.T) {
 	borrowed := httptest.NewTLSServer(http.NotFoundHandler())
 	defer borrowed.Close()

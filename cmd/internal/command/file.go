@@ -31,7 +31,7 @@ func (w *World) Output(name string) (*File, error) {
 	return NewFile("--output", name)
 }
 
-// NewFile opens the file that a flag names. It also removes the unfinished files that killed
+// NewFile opens the file named by a flag. It also removes the unfinished files that killed
 // processes have left of it.
 func NewFile(flag, name string) (*File, error) {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
