@@ -476,13 +476,15 @@ func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
 }
 
 // isCut reports whether nothing but the feed's end ends an entry, and it lacks a time, which the
-// one before has: as a copy without a time, it would be the latest.
+// one before has, or else the feed: as a copy without a time, it would be the latest.
 func (r *entryReader) isCut(e *Entry) bool {
-	at, ok := r.xml.Mender.Lost()
-	if n := len(r.doc.Entries); !ok || at != r.start || n == 0 || r.doc.Entries[n-1].Time().IsZero() {
+	if at, ok := r.xml.Mender.Lost(); !ok || at != r.start || !e.Time().IsZero() {
 		return false
 	}
-	return e.Time().IsZero()
+	if n := len(r.doc.Entries); n > 0 {
+		return !r.doc.Entries[n-1].Time().IsZero()
+	}
+	return !r.doc.Updated.IsZero()
 }
 
 // idText reads the current element as an entry's id, and notices if it is damaged, or

@@ -347,6 +347,7 @@ func TestWhatDamageCosts(t *testing.T) {
  </entry>` + sound), []string{"0", "0"}, ""},
 		{"an entry that only the feed ends", feed(sound + `<entry><id>1</id>`), []string{"0", "1"}, "or its end"},
 		{"an end within a title", feed(sound + `<entry><id>1</id><title>a`), []string{"0", "1"}, "or its end"},
+		{"the only entry, without its end and its time", feed(`<updated>2003-01-01T00:00:00Z</updated><entry><id>1</id><title>a`), nil, "or its end"},
 		{"entries without end tags", `<rss><channel>` + link + `<item><guid>0</guid><item><guid>1</guid></channel></rss>`, []string{"0", "1"}, ""},
 		{"an id without its start tag", feed(sound + `<entry>id>1</id><link href="x"/></entry>`), []string{"0"}, "id is damaged"},
 		{"an id that became another element", feed(sound + `<entry><idtag:1</id ><link href="x"/></entry>`), []string{"0"}, "id is damaged"},
