@@ -15,7 +15,7 @@ import (
 // (5005#26), name more: a page behind fh:complete, an archive that goes on by next, a
 // second prev-archive. A walk reads these too, and reports the contradiction.
 
-// A beyond is the phase of a walk reading what its chains name beyond them.
+// A beyond is the phase of a walk reading the documents that its chains name beyond them.
 type beyond struct {
 	*session
 	leads    []lead // to be explored at the end of the chains

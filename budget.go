@@ -27,7 +27,7 @@ func (b Budget) withDefaults() Budget {
 	return b
 }
 
-// A meter measures what a walk has cost.
+// A meter measures the cost of a walk.
 type meter struct {
 	most, used Budget
 	begun      time.Time // later by the caller's time

@@ -579,7 +579,14 @@ func (r *run) hand(doc *feedhistory.Document, err error) bool {
 			gap = feedhistory.NewGap(r.first.URL, err)
 		}
 		r.reached = r.task.place
-		return r.miss(gap) && !(r.isLate() && r.spend(gap.URL, gap.Found))
+		if !r.miss(gap) {
+			return false
+		}
+		late := r.isLate()
+		if late {
+			r.spend(gap.URL, gap.Found)
+		}
+		return !late
 	}
 	if !r.affordable() || r.isLate() {
 		r.task.place = r.reached
@@ -620,14 +627,13 @@ func (r *run) affordable() bool {
 // isLate reports whether the time of the walk is spent.
 func (r *run) isLate() bool { return time.Since(r.begun) >= r.budget.Time }
 
-// spend yields the gap for what the budget leaves unread, and returns true.
-func (r *run) spend(url string, at time.Time) bool {
+// spend yields the gap for the documents that the budget leaves unread.
+func (r *run) spend(url string, at time.Time) {
 	err := fmt.Errorf("spent: %d of %d documents, %d of %d bytes", r.used.Documents, r.budget.Documents, r.used.Bytes, r.budget.Bytes)
 	if r.affordable() {
 		err = fmt.Errorf("spent: the time of the walk, %v; it has read %d documents", r.budget.Time, r.used.Documents)
 	}
 	r.miss(&feedhistory.Gap{URL: url, From: r.first.URL, Reason: feedhistory.ReasonBudget, Err: err, Found: at})
-	return true
 }
 
 func (r *run) log(msg string, args ...any) {

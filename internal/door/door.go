@@ -44,7 +44,7 @@ type Functions struct {
 	Observe func(document any, see func(links, entries int, event feedxml.Event, r *feedxml.Elements)) error
 }
 
-// A memory is the key of what a walk remembers.
+// A memory is the key of a walk's memory in a context.
 type memory struct{}
 
 // WithPast returns a context in which Client.Walk remembers earlier walks: past is a *chain.Memory
@@ -54,7 +54,7 @@ func WithPast(ctx context.Context, past any) context.Context {
 	return context.WithValue(ctx, memory{}, past)
 }
 
-// TakePast returns what a walk remembers, and the context without it; nil if that has none.
+// TakePast returns the memory of a walk, nil if the context has none, and the context without it.
 func TakePast(ctx context.Context) (rest context.Context, past any) {
 	if past = ctx.Value(memory{}); past != nil {
 		ctx = context.WithValue(ctx, memory{}, nil)

@@ -427,7 +427,7 @@ func probe(file string) error {
 	if err != nil {
 		return err
 	}
-	if os.Remove(beside.Name()) != nil { // so that no kill leaves it; Windows cannot
+	if os.Remove(beside.Name()) != nil { // a killed run leaves no file; Windows removes none that is open
 		defer os.Remove(beside.Name())
 	}
 	_, err = beside.WriteAt(make([]byte, 64<<10), 0)
