@@ -594,7 +594,7 @@ func TestBrowserLoads(t *testing.T) {
 	}
 }
 
-// Nothing jumps while a page comes piece by piece: each tag of its beginning 30 ms after the one before.
+// Nothing jumps while a page comes piece by piece: each tag and text of its beginning 20 ms after the one before.
 func TestBrowserPieces(t *testing.T) {
 	t.Parallel()
 	b := newTab(t)
@@ -604,7 +604,7 @@ func TestBrowserPieces(t *testing.T) {
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Header.Del("Accept-Encoding") }, FlushInterval: -1}
 	proxy.ModifyResponse = func(answer *http.Response) error {
 		if strings.HasPrefix(answer.Header.Get("Content-Type"), "text/html") {
-			answer.Body = &pieces{ReadCloser: answer.Body, left: 200}
+			answer.Body = &pieces{ReadCloser: answer.Body, left: 300}
 		}
 		return nil
 	}
@@ -624,7 +624,7 @@ func TestBrowserPieces(t *testing.T) {
 	require.Empty(t, names, "pages that were not opened")
 }
 
-// pieces is a page whose first tags come one by one.
+// pieces is a page whose first tags and texts come one by one.
 type pieces struct {
 	io.ReadCloser
 	text []byte
@@ -644,11 +644,14 @@ func (p *pieces) Read(out []byte) (int, error) {
 	}
 	n := len(p.text)
 	if p.left > 0 {
-		if at := bytes.IndexByte(p.text[1:], '<'); at >= 0 {
+		if at := bytes.IndexAny(p.text[1:], "<>"); at >= 0 {
 			n = at + 1
+			if p.text[at+1] == '>' {
+				n++
+			}
 		}
 		p.left--
-		time.Sleep(30 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond)
 	}
 	n = copy(out, p.text[:n])
 	p.text = p.text[n:]
