@@ -500,7 +500,7 @@ func feedLink(address string, doc *Document) Link {
 	return Link{Rel: relAlternate, Href: address, Type: mediaTypes[doc.Format], Title: markup.ClipTitle(doc.Title)}
 }
 
-var mediaTypes = map[Format]string{Atom: "application/atom+xml", RSS: "application/rss+xml", JSONFeed: "application/feed+json"}
+var mediaTypes = map[Format]string{FormatAtom: "application/atom+xml", FormatRSS: "application/rss+xml", FormatJSONFeed: "application/feed+json"}
 
 // A Response describes the HTTP response with a document. It is the zero value for a
 // document not fetched.

@@ -34,25 +34,25 @@ type History struct {
 // without a trace, or an archive may have been emptied.
 func (h *History) Verdict() Verdict {
 	if h == nil {
-		return Unknown
+		return VerdictUnknown
 	}
-	bound := Whole
+	bound := VerdictWhole
 	if h.Head != nil && h.Head.Coverage != nil {
 		bound = h.Head.Coverage.Verdict
 	}
 	switch {
 	case len(h.Gaps) > 0:
-		return Partial
+		return VerdictPartial
 	case h.Head == nil, h.Unchanged > 0:
-		return Unknown
-	case h.Kind == Paged:
-		return min(bound, Lossy)
-	case h.Kind == Plain:
-		return min(bound, Window)
-	case h.Kind == Complete, h.Kind == Archived:
+		return VerdictUnknown
+	case h.Kind == KindPaged:
+		return min(bound, VerdictLossy)
+	case h.Kind == KindPlain:
+		return min(bound, VerdictWindow)
+	case h.Kind == KindComplete, h.Kind == KindArchived:
 		return bound
 	}
-	return Unknown
+	return VerdictUnknown
 }
 
 // Merge merges the documents of a walk, newest first, into one history.

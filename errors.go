@@ -588,7 +588,7 @@ func (d *Document) Declared() (gaps []*Gap) {
 		gap.URL, gap.From = cmp.Or(gap.URL, d.URL), d.URL
 		gaps = append(gaps, &gap)
 	}
-	if v := d.Coverage.Verdict; len(gaps) == 0 && (v == Partial || v == Unknown) {
+	if v := d.Coverage.Verdict; len(gaps) == 0 && (v == VerdictPartial || v == VerdictUnknown) {
 		gaps = append(gaps, &Gap{URL: d.URL, From: d.URL, Reason: ReasonDeclared, Err: declaredGap("")})
 	}
 	for _, gap := range gaps {
@@ -630,7 +630,7 @@ func (d *Document) mendedDamage(feed Kind) *ParseError {
 	}
 	_, onward := d.Links.Rel(feed.Older())
 	onward = onward || d.loses(feed.Older()) // which is another gap
-	if !d.damage.entries && (onward || feed == Complete) {
+	if !d.damage.entries && (onward || feed == KindComplete) {
 		return nil
 	}
 	return d.damage.err

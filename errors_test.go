@@ -366,7 +366,7 @@ func TestDeclaredGapsOnce(t *testing.T) {
 		<m:mirror verdict="lossy"><m:gap reason="status" `+url+`/><m:gap reason="loop" `+url+`/><m:gap reason="eaten by the dog" `+url+`/>
 			<m:gap reason="lost" `+url+`/><m:gap reason="declared" `+url+`/></m:mirror></feed>`), "")
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Partial, doc.Coverage.Verdict)
+	require.Equal(t, feedhistory.VerdictPartial, doc.Coverage.Verdict)
 	var words []string
 	for _, g := range doc.Coverage.Gaps {
 		words = append(words, g.Word())

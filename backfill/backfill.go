@@ -210,7 +210,7 @@ func (b *Backfill) Candidates(doc *feedhistory.Document) (sure, maybe []Method) 
 	if doc == nil {
 		return nil, nil
 	}
-	if kind := doc.Kind(); kind == feedhistory.Complete || kind == feedhistory.Archived {
+	if kind := doc.Kind(); kind == feedhistory.KindComplete || kind == feedhistory.KindArchived {
 		return nil, nil
 	}
 	for _, m := range b.methods() {
@@ -240,12 +240,12 @@ type Recovery struct {
 // best, unless it is Proven to be Whole.
 func (r *Recovery) Verdict() feedhistory.Verdict {
 	switch v := r.History.Verdict(); {
-	case r.RecoveredBy == "" || v == feedhistory.Partial || v == feedhistory.Unknown:
+	case r.RecoveredBy == "" || v == feedhistory.VerdictPartial || v == feedhistory.VerdictUnknown:
 		return v
 	case r.Proven:
-		return feedhistory.Whole
+		return feedhistory.VerdictWhole
 	}
-	return feedhistory.Lossy
+	return feedhistory.VerdictLossy
 }
 
 // Fetch walks a feed and merges its documents. The errors are those of
@@ -390,10 +390,10 @@ func (r *run) run() {
 	case r.first == nil || !goOn:
 		return
 	case method != nil:
-		if !r.miss(r.first.Missing(feedhistory.Complete)...) || !r.pass(method) {
+		if !r.miss(r.first.Missing(feedhistory.KindComplete)...) || !r.pass(method) {
 			return
 		}
-	case r.first.Kind() == feedhistory.Paged && !gaps:
+	case r.first.Kind() == feedhistory.KindPaged && !gaps:
 		for doc, err := range closing(r.ctx, r.http, r.first) {
 			if !r.hand(doc, err) {
 				return
@@ -471,7 +471,7 @@ func (r *run) method(doc *feedhistory.Document) (Method, error) {
 	}
 	*r.task = task{has: r.task.has, known: r.task.known, came: r.task.came}
 	r.findings, r.reached = findings{}, place{}
-	r.none = doc.Kind() == feedhistory.Plain
+	r.none = doc.Kind() == feedhistory.KindPlain
 	for _, m := range candidates {
 		p, works, err := r.try(m)
 		if r.ctx.Err() != nil {
@@ -597,7 +597,7 @@ func (r *run) hand(doc *feedhistory.Document, err error) bool {
 	r.remember(doc)
 	r.reached = r.task.place
 	return r.deliver(&feedhistory.Reading{
-		URL: doc.Response.Requested, Document: doc, Response: doc.Response, Gaps: doc.Missing(feedhistory.Complete),
+		URL: doc.Response.Requested, Document: doc, Response: doc.Response, Gaps: doc.Missing(feedhistory.KindComplete),
 	}, nil)
 }
 

@@ -47,7 +47,7 @@ func (b *Backfill) Keep(ctx context.Context, m *mirror.Mirror, url string) (*mir
 			return nil, nil // the mark belongs to another source
 		}
 	}
-	if feed.Kind != feedhistory.Plain || feed.Ledger.URL() == "" || !b.knows(k.mark.Method) ||
+	if feed.Kind != feedhistory.KindPlain || feed.Ledger.URL() == "" || !b.knows(k.mark.Method) ||
 		!k.mark.Done && !b.knows(k.mark.last()) {
 		return nil, nil
 	}

@@ -47,7 +47,7 @@ func (Memento) Name() string { return "memento" }
 
 // Recognise returns Any for plain feeds, because any feed may be archived.
 func (Memento) Recognise(doc *feedhistory.Document) Sign {
-	if doc == nil || doc.Kind() != feedhistory.Plain {
+	if doc == nil || doc.Kind() != feedhistory.KindPlain {
 		return No
 	}
 	return Any

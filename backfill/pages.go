@@ -19,7 +19,7 @@ func (p platform) Name() string { return p.Label }
 
 // Recognise looks for the signs of the platform in a plain feed.
 func (p platform) Recognise(doc *feedhistory.Document) Sign {
-	if doc == nil || doc.Kind() != feedhistory.Plain || p.Generator == "" && p.Namespace == "" && p.Entry == nil && p.URL == nil ||
+	if doc == nil || doc.Kind() != feedhistory.KindPlain || p.Generator == "" && p.Namespace == "" && p.Entry == nil && p.URL == nil ||
 		p.URL != nil && !p.URL.MatchString(doc.URL) {
 		return No
 	}

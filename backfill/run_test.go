@@ -42,7 +42,7 @@ func TestOwnLinks(t *testing.T) {
 		}, "/feed.json")
 		s.has(t, r.History, guid)
 		require.Empty(t, r.RecoveredBy)
-		require.Equal(t, feedhistory.Lossy, r.Verdict())
+		require.Equal(t, feedhistory.VerdictLossy, r.Verdict())
 		require.Empty(t, r.History.Gaps)
 		require.LessOrEqual(t, len(s.requests), 32)
 		require.Zero(t, r.Probe, "nothing had to be tried")
@@ -65,7 +65,7 @@ func TestComplete(t *testing.T) {
 		before := len(site.Requests())
 		r, err := (&Backfill{HTTP: private(t)}).Fetch(t.Context(), site.URL+path, Probe{})
 		require.NoError(t, err)
-		require.Equal(t, feedhistory.Whole, r.Verdict())
+		require.Equal(t, feedhistory.VerdictWhole, r.Verdict())
 		require.Len(t, site.Requests(), before+requests)
 	}
 }
@@ -115,7 +115,7 @@ func TestFaults(t *testing.T) {
 				require.NotEmpty(t, gap.URL)
 			}
 			require.Equal(t, test.reason, reason)
-			require.Equal(t, reason != "", r.Verdict() == feedhistory.Partial)
+			require.Equal(t, reason != "", r.Verdict() == feedhistory.VerdictPartial)
 		})
 	}
 }
@@ -186,7 +186,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	r, err := (&Backfill{HTTP: private(t)}).Fetch(ctx, b.url+"/feed/", Probe{})
 	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, feedhistory.Partial, r.Verdict())
+	require.Equal(t, feedhistory.VerdictPartial, r.Verdict())
 	require.False(t, r.Proven)
 
 	b.mu.Lock() // a request may still be in flight
@@ -205,7 +205,7 @@ func TestInterrupted(t *testing.T) {
 	h, err := merger.History()
 	require.NoError(t, err)
 	r = w.Recovery(h)
-	require.Equal(t, feedhistory.Partial, r.Verdict(), "there may be more")
+	require.Equal(t, feedhistory.VerdictPartial, r.Verdict(), "there may be more")
 	require.Equal(t, feedhistory.ReasonInterrupted, r.History.Gaps[0].Reason)
 	require.ErrorContains(t, r.History.Gaps[0], "has not been read")
 	n, merger = 0, feedhistory.Merger{}
@@ -216,7 +216,7 @@ func TestInterrupted(t *testing.T) {
 	require.Equal(t, 22, n, "and the end")
 	h, err = merger.History()
 	require.NoError(t, err)
-	require.NotEqual(t, feedhistory.Partial, w.Recovery(h).Verdict())
+	require.NotEqual(t, feedhistory.VerdictPartial, w.Recovery(h).Verdict())
 }
 
 // A first document that cannot be retrieved is an error.
@@ -257,7 +257,7 @@ func TestProbeFailed(t *testing.T) {
 		}
 		r := b.fetch(t, down, "/feed/")
 		require.Zero(t, r.Probe)
-		require.Equal(t, feedhistory.Window, r.Verdict())
+		require.Equal(t, feedhistory.VerdictWindow, r.Verdict())
 	}
 }
 
@@ -280,8 +280,8 @@ func TestHostileTotal(t *testing.T) {
 		if len(r.History.Gaps) == 0 {
 			b.has(t, r.History, b.guid)
 		}
-		require.Equal(t, total == "2000", r.Verdict() == feedhistory.Partial)
-		require.NotEqual(t, feedhistory.Whole, r.Verdict())
+		require.Equal(t, total == "2000", r.Verdict() == feedhistory.VerdictPartial)
+		require.NotEqual(t, feedhistory.VerdictWhole, r.Verdict())
 		require.Less(t, len(b.requests), 40, total)
 	}
 }
@@ -316,14 +316,14 @@ func TestProbeOutdated(t *testing.T) {
 	b.unordered = true
 	r, err := (&Backfill{HTTP: private(t)}).Fetch(t.Context(), b.url+"/feed/", probe)
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Lossy, r.Verdict())
+	require.Equal(t, feedhistory.VerdictLossy, r.Verdict())
 	require.Equal(t, modePaged, r.Probe.Mode)
 	b.has(t, r.History, b.guid)
 
 	b.unpaged = true
 	r, err = (&Backfill{HTTP: private(t)}).Fetch(t.Context(), b.url+"/feed/", r.Probe)
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Partial, r.Verdict())
+	require.Equal(t, feedhistory.VerdictPartial, r.Verdict())
 	require.True(t, errors.Is(r.History.Gaps[0], errNothing))
 }
 

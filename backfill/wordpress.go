@@ -56,7 +56,7 @@ func (WordPress) Name() string { return "wordpress" }
 // Recognise looks at the generator. A feed without one may be WordPress's,
 // because some sites remove it.
 func (WordPress) Recognise(doc *feedhistory.Document) Sign {
-	if doc == nil || doc.Kind() != feedhistory.Plain || doc.Format == feedhistory.JSONFeed {
+	if doc == nil || doc.Kind() != feedhistory.KindPlain || doc.Format == feedhistory.FormatJSONFeed {
 		return No
 	}
 	switch g := strings.ToLower(readHead(doc).generator); {

@@ -63,7 +63,7 @@ func TestChains(t *testing.T) {
 					}
 				}
 			}
-			if slices.Contains(r.Formats, feedhistory.RSS) && r.Code != "barren" { // if the server, not the format, is at fault
+			if slices.Contains(r.Formats, feedhistory.FormatRSS) && r.Code != "barren" { // if the server, not the format, is at fault
 				require.GreaterOrEqual(t, raised, 2)
 			}
 			require.NotZero(t, raised)

@@ -290,7 +290,7 @@ func TestEntryBeyondALimit(t *testing.T) {
 
 		h, err := Merge(Readings(doc))
 		require.NoError(t, err)
-		require.Equal(t, Partial, h.Verdict())
+		require.Equal(t, VerdictPartial, h.Verdict())
 	}
 }
 

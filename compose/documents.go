@@ -20,12 +20,12 @@ import (
 // A nil history is an empty one.
 func History(h *feedhistory.History) *feedhistory.Document {
 	h = cmp.Or(h, new(feedhistory.History))
-	head := cmp.Or(h.Head, &feedhistory.Document{Format: feedhistory.Atom})
+	head := cmp.Or(h.Head, &feedhistory.Document{Format: feedhistory.FormatAtom})
 	d := head.Head()
 	d.Response = head.Response
 	v := h.Verdict()
-	d.Complete, d.Coverage = v == feedhistory.Whole, nil
-	if h.Head != nil && (h.Head.Coverage != nil || v == feedhistory.Partial || v == feedhistory.Unknown) {
+	d.Complete, d.Coverage = v == feedhistory.VerdictWhole, nil
+	if h.Head != nil && (h.Head.Coverage != nil || v == feedhistory.VerdictPartial || v == feedhistory.VerdictUnknown) {
 		d.Coverage = &feedhistory.Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: v, Gaps: slices.Clone(h.Gaps[:min(len(h.Gaps), feedxml.MaxDeclared)])}
 	}
 	d.Links = slices.DeleteFunc(slices.Clone(d.Links), func(l feedhistory.Link) bool {

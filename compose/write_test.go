@@ -67,7 +67,7 @@ func requireSame(t require.TestingT, want, got *Document) {
 		}
 		require.Equal(t, e.Title().Plain(), again.Title().Plain())
 		summary, content := e.Summary(), e.Content()
-		if got.Format == RSS && summary == (Text{}) {
+		if got.Format == FormatRSS && summary == (Text{}) {
 			summary, content = content, summary // an item has a description before it has more
 		}
 		require.Equal(t, summary.HTML(), again.Summary().HTML())
@@ -245,7 +245,7 @@ func TestPages(t *testing.T) {
 		var got []string
 		entries := 0
 		for _, page := range compose.Pages(&Document{}, dailyLog(t, n), 2, url) {
-			require.Equal(t, Paged, page.Kind())
+			require.Equal(t, KindPaged, page.Kind())
 			got = append(got, linksOf(page))
 			entries += len(page.Entries)
 		}

@@ -75,7 +75,7 @@ func (w *world) client() *feedhistory.Client {
 
 // change adds, modifies and deletes up to n entries in one commit.
 func (w *world) change(n int) {
-	doc := &feedhistory.Document{URL: feedURL, Format: feedhistory.Atom, Title: "A feed", ID: feedURL, Updated: time.Now()}
+	doc := &feedhistory.Document{URL: feedURL, Format: feedhistory.FormatAtom, Title: "A feed", ID: feedURL, Updated: time.Now()}
 	used := map[string]bool{}
 	for range 1 + w.random.IntN(n) {
 		id := fmt.Sprintf("urn:%d", w.random.IntN(300))

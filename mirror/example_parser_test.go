@@ -20,14 +20,14 @@ func xmlOf(r *mirror.Reading) ([]byte, error) {
 	if err != nil {
 		doc = &feedhistory.Document{} // the head was never read
 	}
-	doc.Format = feedhistory.Atom
+	doc.Format = feedhistory.FormatAtom
 	for _, change := range slices.Concat(r.Added, r.Changed) {
 		e, err := change.Entry()
 		if err != nil {
 			return nil, err
 		}
-		if doc.Entries = append(doc.Entries, e); change.Content.Format == feedhistory.RSS {
-			doc.Format = feedhistory.RSS
+		if doc.Entries = append(doc.Entries, e); change.Content.Format == feedhistory.FormatRSS {
+			doc.Format = feedhistory.FormatRSS
 		}
 	}
 	var text bytes.Buffer

@@ -148,7 +148,7 @@ func ExampleQuery_changes() {
 			fmt.Println(err)
 		}
 	}
-	one, _ := feedhistory.ReadEntry(feedhistory.Atom, `<entry xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id></entry>`, "")
+	one, _ := feedhistory.ReadEntry(feedhistory.FormatAtom, `<entry xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id></entry>`, "")
 	merge(&feedhistory.Document{Entries: []*feedhistory.Entry{one}})
 
 	seen := int64(0) // the program stores it together with what it does with the entries

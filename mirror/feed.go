@@ -105,7 +105,7 @@ func (f *Feed) changed(now time.Time) { f.Changed = feedtime.Later(f.Changed, no
 // or password in its name. Nothing else in the URL counts. With userinfo, such as
 // user:password@, a feed is never read: see feedhistory.ErrUserinfo.
 func NewFeed(url string) *Feed {
-	return &Feed{URL: url, Kind: feedhistory.KindUnknown, Verdict: feedhistory.Partial, Private: iri.HasSecret(url)}
+	return &Feed{URL: url, Kind: feedhistory.KindUnknown, Verdict: feedhistory.VerdictPartial, Private: iri.HasSecret(url)}
 }
 
 // Document returns the head section of the feed's subscription document,
@@ -144,10 +144,10 @@ func (f *Feed) Size() int64 { return f.Ledger.l.Usage.bytes() }
 // server's count, or the word of a feed republishing this one. It is otherwise the zero
 // time.
 func (f *Feed) WholeAsOf() time.Time {
-	if f.Verdict != feedhistory.Whole {
+	if f.Verdict != feedhistory.VerdictWhole {
 		return time.Time{}
 	}
-	if f.Kind == feedhistory.Plain {
+	if f.Kind == feedhistory.KindPlain {
 		return f.Ledger.l.AsOf
 	}
 	if head := f.declared(); head != nil {
@@ -235,7 +235,7 @@ func (p *poll) oweWithin(gap *feedhistory.Gap) {
 // still has the contradiction.
 func (d debt) isContradictedBy(doc *feedhistory.Document, kind feedhistory.Kind, start string) bool {
 	switch {
-	case kind == feedhistory.Complete, d.To == start && start != "": // the feed was found to begin there
+	case kind == feedhistory.KindComplete, d.To == start && start != "": // the feed was found to begin there
 		return false
 	case d.To == "": // a version before this wrote it down
 		return len(doc.Further(kind)) > 0
@@ -553,7 +553,7 @@ func (f *Feed) redactedHead() string {
 	if head := headOf(doc); !quotes(head, secrets) {
 		return head
 	}
-	plain := &feedhistory.Document{Format: feedhistory.Atom, ID: doc.ID, Title: doc.Title, Updated: doc.Updated}
+	plain := &feedhistory.Document{Format: feedhistory.FormatAtom, ID: doc.ID, Title: doc.Title, Updated: doc.Updated}
 	if quotes(plain.Title, secrets) {
 		plain.Title = hostURL(f.URL)
 	}

@@ -402,17 +402,17 @@ func (l *ledger) take(url string) {
 
 // verdict computes the verdict: debts make a history partial. Without them its kind caps it.
 func (l *ledger) verdict() feedhistory.Verdict {
-	v := feedhistory.Partial
+	v := feedhistory.VerdictPartial
 	switch {
 	case l.isUnread() && len(l.Debts) == 0 && l.Known != (feedhistory.Known{}): // only its validators are known
-		return feedhistory.Unknown
+		return feedhistory.VerdictUnknown
 	case l.isUnread(), len(l.Debts) > 0, l.Unsettled:
-	case l.Kind == feedhistory.Paged || l.Kind == feedhistory.Plain && l.Census == openCensus:
-		v = feedhistory.Lossy
-	case l.Kind == feedhistory.Plain && l.Census == noCensus:
-		v = feedhistory.Window
-	case l.Kind == feedhistory.Plain, l.Kind == feedhistory.Complete, l.Kind == feedhistory.Archived:
-		v = feedhistory.Whole
+	case l.Kind == feedhistory.KindPaged || l.Kind == feedhistory.KindPlain && l.Census == openCensus:
+		v = feedhistory.VerdictLossy
+	case l.Kind == feedhistory.KindPlain && l.Census == noCensus:
+		v = feedhistory.VerdictWindow
+	case l.Kind == feedhistory.KindPlain, l.Kind == feedhistory.KindComplete, l.Kind == feedhistory.KindArchived:
+		v = feedhistory.VerdictWhole
 	}
 	if l.Cap != nil {
 		v = min(v, *l.Cap)
@@ -518,7 +518,7 @@ func (l *Ledger) Reset(chain bool) {
 }
 
 func (l *ledger) isUnverified() bool {
-	return l.Kind == feedhistory.Archived && l.Known.URL != "" && (!l.hasReading() || l.Checked.Before(l.Inherited))
+	return l.Kind == feedhistory.KindArchived && l.Known.URL != "" && (!l.hasReading() || l.Checked.Before(l.Inherited))
 }
 
 // hasReading reports whether there is a reading, or anything else that a feed read before
@@ -704,7 +704,7 @@ func (f *Feed) UnmarshalJSON(text []byte) error {
 	*l, f.Kind, stored.earlier.Kind = stored.Ledger, stored.Kind, stored.Kind
 	l.upkeep = cmp.Or(l.upkeep, stored.upkeep)
 	if stored.Known.URL != "" {
-		l.Unsettled = f.Kind == feedhistory.Archived && f.Verdict != feedhistory.Whole
+		l.Unsettled = f.Kind == feedhistory.KindArchived && f.Verdict != feedhistory.VerdictWhole
 	}
 	if stored.moveTo(l); l.Census == noCensus && !f.Importing() {
 		l.Census = censusOf(f.Source, stored.Proven)
@@ -723,7 +723,7 @@ func (g *generation) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	if stored.moveTo(&g.Ledger); stored.Known.URL != "" {
-		g.Ledger.Unsettled = g.Ledger.Kind == feedhistory.Archived
+		g.Ledger.Unsettled = g.Ledger.Kind == feedhistory.KindArchived
 	}
 	return nil
 }
@@ -739,7 +739,7 @@ func (l *ledger) convert() {
 	for _, d := range old {
 		u, err := feedhistory.ParseURL(d.URL)
 		if isDocument(d) && err == nil && u.Host != "" && l.document(d.URL) == nil && l.documents() < pendingLimit { // something can request it
-			d.Kind, d.Page, d.Tries = debtDocument, l.Kind == feedhistory.Paged, 1
+			d.Kind, d.Page, d.Tries = debtDocument, l.Kind == feedhistory.KindPaged, 1
 			l.Debts = append(l.Debts, d)
 		}
 	}

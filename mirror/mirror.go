@@ -283,7 +283,7 @@ func (p *poll) miss(gap *feedhistory.Gap, known feedhistory.Known) error {
 			p.reach(gap.URL)
 			return p.gap(gap, known)
 		})
-	case gap.Reason != feedhistory.ReasonContradiction || p.brought || p.rereads || p.ledger.Kind == feedhistory.Complete:
+	case gap.Reason != feedhistory.ReasonContradiction || p.brought || p.rereads || p.ledger.Kind == feedhistory.KindComplete:
 		p.oweWithin(gap)
 	}
 	return nil
@@ -373,7 +373,7 @@ func (p *poll) isAside(url string) bool {
 // the documents it leads to.
 func (p *poll) wants(url string) bool {
 	if p.rechecks[url] {
-		return p.ledger.Kind == feedhistory.Archived || p.completed != nil
+		return p.ledger.Kind == feedhistory.KindArchived || p.completed != nil
 	}
 	return p.ledger.document(url) != nil
 }
@@ -585,11 +585,11 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	if ledger.Kind = feed.Kind; feed.Kind == feedhistory.KindUnknown { // an import may have set it, of a feed never read
 		ledger.Kind = ""
 	}
-	ledger.Unsettled = feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole
+	ledger.Unsettled = feed.Kind == feedhistory.KindArchived && feed.Verdict != feedhistory.VerdictWhole
 	p := &poll{
 		ctx: ctx, m: m, feed: feed, ledger: ledger, from: feed.Commits, now: now, changes: &Report{},
 		ready: feed.Next, unended: feed.Unfinished, had: feed.Entries+feed.Deleted > 0,
-		pages: pageWalk{toEnd: feed.Kind != feedhistory.Paged || ledger.Known.URL == ""},
+		pages: pageWalk{toEnd: feed.Kind != feedhistory.KindPaged || ledger.Known.URL == ""},
 		waits: hostWaits{feed: feed, m: m, now: now, until: map[string]time.Time{}}, allowance: newAllowance(ctx, m, feed),
 	}
 	p.commits = commits{ctx: ctx, store: m.Store, feed: feed, prepare: p.prepare}
@@ -623,7 +623,7 @@ func checkURL(url string) error {
 func (b *backlog) fill(p *poll) {
 	b.urls = map[string]bool{}
 	isUnnamed := func(debt) bool { return false }
-	if p.ledger.Kind == feedhistory.Archived && p.ledger.owes(func(d debt) bool { return d.Tries > 1 }) {
+	if p.ledger.Kind == feedhistory.KindArchived && p.ledger.owes(func(d debt) bool { return d.Tries > 1 }) {
 		isUnnamed = p.unnamed()
 	}
 	slices.SortStableFunc(p.ledger.Debts, func(a, b debt) int { return cmp.Or(compareKinds(a, b), cmp.Compare(a.Tries, b.Tries)) })
@@ -639,7 +639,7 @@ func (b *backlog) fill(p *poll) {
 // prepare updates the feed's state for a change to be committed.
 func (p *poll) prepare(c *Commit) {
 	p.ledger.Cap = p.feed.bound()
-	p.ledger.Unsettled = p.ledger.Unsettled && p.ledger.Kind == feedhistory.Archived
+	p.ledger.Unsettled = p.ledger.Unsettled && p.ledger.Kind == feedhistory.KindArchived
 	p.feed.Kind, p.feed.Verdict = cmp.Or(p.ledger.Kind, feedhistory.KindUnknown), p.ledger.verdict()
 	p.documents.forget(c)
 	c.response = p.changes.Response
@@ -724,7 +724,7 @@ func (p *poll) known(url string) feedhistory.Known {
 		if p.request.doubted || !p.allowance.full && p.ledger.owes(isShort) || p.ledger.owes(isCutShort) {
 			return feedhistory.Known{}
 		}
-		if p.ledger.Kind == feedhistory.Paged && !p.pages.toEnd {
+		if p.ledger.Kind == feedhistory.KindPaged && !p.pages.toEnd {
 			known.Older, known.Instead = "", ""
 		}
 		if p.asksAnew() {
@@ -806,7 +806,7 @@ func (p *poll) stop(err error) (*Report, error) {
 		err = errors.Join(err, p.commits.last(ctx))
 	}
 	if p.commits.broken || p.commits.waiting != nil {
-		p.feed.Verdict = feedhistory.Unknown // of what the Store has
+		p.feed.Verdict = feedhistory.VerdictUnknown // of what the Store has
 	}
 	return p.report(), err
 }

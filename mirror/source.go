@@ -68,7 +68,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 	f := p.feed
 	l := p.ledger
 	f.Source, p.source = src.Name, sourceGap+src.Name
-	l.Kind = cmp.Or(l.Kind, feedhistory.Plain) // or the feed itself would have a history
+	l.Kind = cmp.Or(l.Kind, feedhistory.KindPlain) // or the feed itself would have a history
 	l.Census = censusOf(src.Name, l.Census == provenCensus)
 	l.crossOut(func(d debt) bool {
 		return d.From == sourceGap || // stay only while no source was known
@@ -205,7 +205,7 @@ func (p *poll) ingest(doc *feedhistory.Document, stamp func(*feedhistory.Entry) 
 	if f.Head == "" {
 		f.Head = headOf(doc)
 	}
-	if doc.Complete && len(doc.Missing(feedhistory.Plain)) == 0 {
+	if doc.Complete && len(doc.Missing(feedhistory.KindPlain)) == 0 {
 		return p.complete(m)
 	}
 	return nil

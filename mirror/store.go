@@ -377,7 +377,7 @@ func contentOf(e *feedhistory.Entry) Content {
 	if e.Head != nil {
 		c.Format, c.Base = e.Head.Format, e.Head.URL
 	}
-	if c.Format == feedhistory.JSONFeed {
+	if c.Format == feedhistory.FormatJSONFeed {
 		c.Data = string(e.JSON())
 	}
 	if link, ok := e.Links.Rel("alternate"); ok {

@@ -160,7 +160,7 @@ func TestWalkInterrupted(t *testing.T) {
 			model.Fail(0)
 			model.Close()
 			model.Become([]string{"archived", "complete"}[random.IntN(2)])
-			for polls := 0; polls == 0 || own.ledger(t).Feed().Verdict != feedhistory.Whole; polls++ {
+			for polls := 0; polls == 0 || own.ledger(t).Feed().Verdict != feedhistory.VerdictWhole; polls++ {
 				require.Less(t, polls, 20, "seed %d: %v", seed, own.ledger(t).Gaps())
 				_ = walk(1000)
 			}
@@ -179,14 +179,14 @@ func TestWalkStoredSeldom(t *testing.T) {
 		}
 		model.Become("archived")
 		m, own := newMirror(nil, model), &rows{titles: map[string]string{}}
-		for walks := 0; own.text == nil || own.ledger(t).Feed().Verdict != feedhistory.Whole; walks++ {
+		for walks := 0; own.text == nil || own.ledger(t).Feed().Verdict != feedhistory.VerdictWhole; walks++ {
 			require.Less(t, walks, 100)
 			stored := own.ledger(t)
 			var pending []*mirror.Reading
 			left := every + walks%2 // cut off after that many
 			for r, err := range m.Walk(t.Context(), modelURL, stored) {
 				require.NoError(t, err)
-				if pending = append(pending, r); len(pending) == every || r.Ledger.Feed().Verdict == feedhistory.Whole {
+				if pending = append(pending, r); len(pending) == every || r.Ledger.Feed().Verdict == feedhistory.VerdictWhole {
 					require.True(t, r.Ledger.Follows(stored))
 					for _, r := range pending {
 						for _, c := range slices.Concat(r.Added, r.Changed) {
@@ -258,11 +258,11 @@ func TestLedgerFollows(t *testing.T) {
 	}))
 	begun := walk(mirror.NewLedger(modelURL, feedhistory.Known{ETag: etag}))
 	require.Len(t, begun, 1)
-	require.Equal(t, feedhistory.Unknown, begun[0].Feed().Verdict)
+	require.Equal(t, feedhistory.VerdictUnknown, begun[0].Feed().Verdict)
 	require.Equal(t, []string{etag}, requests)
 	etag = `"2"`
 	begun = walk(begun[0])
-	require.Equal(t, feedhistory.Window, begun[len(begun)-1].Feed().Verdict)
+	require.Equal(t, feedhistory.VerdictWindow, begun[len(begun)-1].Feed().Verdict)
 	require.Equal(t, []string{`"1"`, `"1"`}, requests)
 }
 

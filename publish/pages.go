@@ -211,9 +211,9 @@ func (p *Pages) write(w http.ResponseWriter, r *http.Request, page *feedhistory.
 	format, header := p.Format, w.Header()
 	if format == "" {
 		header.Add("Vary", "Accept")
-		format = feedhistory.Atom
+		format = feedhistory.FormatAtom
 		if serve.Preferred(r.Header, "application/atom+xml", "application/rss+xml") == 1 {
-			format = feedhistory.RSS
+			format = feedhistory.FormatRSS
 		}
 	}
 	var b bytes.Buffer

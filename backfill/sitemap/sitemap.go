@@ -79,7 +79,7 @@ func (Site) Name() string { return name }
 
 // Recognise returns Any for plain feeds, because any site may have a sitemap.
 func (Site) Recognise(doc *feedhistory.Document) backfill.Sign {
-	if doc == nil || doc.Kind() != feedhistory.Plain {
+	if doc == nil || doc.Kind() != feedhistory.KindPlain {
 		return backfill.No
 	}
 	return backfill.Any

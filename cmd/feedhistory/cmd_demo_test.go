@@ -27,9 +27,9 @@ func TestFeeds(t *testing.T) {
 		verdict feedhistory.Verdict
 		entries int
 	}{
-		{demoArchived, feedhistory.Archived, feedhistory.Whole, 40},
-		{demoPaged, feedhistory.Paged, feedhistory.Lossy, 30},
-		{demoComplete, feedhistory.Complete, feedhistory.Whole, 8},
+		{demoArchived, feedhistory.KindArchived, feedhistory.VerdictWhole, 40},
+		{demoPaged, feedhistory.KindPaged, feedhistory.VerdictLossy, 30},
+		{demoComplete, feedhistory.KindComplete, feedhistory.VerdictWhole, 8},
 	} {
 		require.Contains(t, demoFeeds, tc.path)
 		history, err := client.Fetch(t.Context(), server.URL+tc.path)

@@ -222,7 +222,7 @@ func (k *keeper) miss(gap *feedhistory.Gap) error {
 		return k.r.miss(gap)
 	}
 	doc := gap.Document
-	if doc == nil || doc.Format != feedhistory.Atom {
+	if doc == nil || doc.Format != feedhistory.FormatAtom {
 		k.r.gaps = append(k.r.gaps, gap)
 		return nil
 	}

@@ -151,7 +151,7 @@ func (k *keeper) readings(ctx context.Context) iter.Seq2[*feedhistory.Reading, e
 }
 
 func (k *keeper) begin() {
-	k.doc = &feedhistory.Document{Format: feedhistory.Atom, Title: k.h.URL, URL: k.h.URL}
+	k.doc = &feedhistory.Document{Format: feedhistory.FormatAtom, Title: k.h.URL, URL: k.h.URL}
 	k.bytes, k.places = 0, append(k.places[:0], k.place)
 }
 

@@ -466,7 +466,7 @@ func (r *run) ask() (*answer, error) {
 	if err = cmp.Or(cut, err); err != nil {
 		return nil, r.damaged(doc, header, err)
 	}
-	if missing := doc.Missing(feedhistory.Complete); len(missing) > 0 {
+	if missing := doc.Missing(feedhistory.KindComplete); len(missing) > 0 {
 		return nil, r.damaged(doc, header, missing[0].Err)
 	}
 	a := &answer{span: r.span, sent: sent, status: status, doc: doc}
