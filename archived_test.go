@@ -1038,7 +1038,7 @@ func (c *faultyChain) walk(ctx context.Context, perHost int, seed uint64, visit 
 	l := &feedtest.Line{Serve: c.server(), Seed: seed}
 	client := &feedhistory.Client{
 		AllowPrivate: true, Transport: l, Budget: c.budget,
-		NoGuess: true, PerHost: perHost, SameOrigin: c.own,
+		NoGuess: true, PerHost: perHost, OneOrigin: c.own,
 	}
 	n := 0
 	for doc, err := range items(walkFrom(ctx, client, c.start, c.past())) {

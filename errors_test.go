@@ -99,7 +99,7 @@ func TestSameOriginRule(t *testing.T) {
 			}
 			fmt.Fprintf(w, `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="prev-archive" href="%s"/></feed>`, link)
 		}))
-		c := &feedhistory.Client{AllowPrivate: true, SameOrigin: true}
+		c := &feedhistory.Client{AllowPrivate: true, OneOrigin: true}
 		h, err := c.Fetch(t.Context(), server.URL)
 		c.CloseIdle()
 		require.NoError(t, err)

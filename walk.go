@@ -544,7 +544,7 @@ func (s *session) forbids(url string) *Gap {
 }
 
 func (s *session) foreign(url string) bool {
-	return s.c.SameOrigin &&
+	return s.c.OneOrigin &&
 		!slices.ContainsFunc(s.feed.origins, func(own string) bool { return iri.AreSameOrigin(own, url) })
 }
 

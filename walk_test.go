@@ -158,7 +158,7 @@ func newVisit(t *testing.T, site *feedtest.Site, options string) *visit {
 		case "pending":
 			v.past.Pending = append(v.past.Pending, url)
 		case "same-origin":
-			v.client.SameOrigin = true
+			v.client.OneOrigin = true
 		case "tries":
 			v.client.Tries = number()
 		default:

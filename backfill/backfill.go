@@ -800,7 +800,7 @@ func (s *source) request(url string) answer {
 	if doc != nil {
 		a.header = doc.Response.Header
 	}
-	if err == nil && s.c.SameOrigin && !iri.AreSameOrigin(doc.URL, s.doc.URL) {
+	if err == nil && s.c.OneOrigin && !iri.AreSameOrigin(doc.URL, s.doc.URL) {
 		a.doc, a.err = nil, &feedhistory.Gap{
 			URL: url, From: s.doc.URL, Reason: feedhistory.ReasonRefused,
 			Err: &feedhistory.FetchError{URL: doc.URL, Reason: feedhistory.ReasonRefused, Err: errors.New("its origin is not the feed's")}, Found: doc.Response.Received,

@@ -144,7 +144,7 @@ func (b *blogger) ranges() (heeded, whole bool) {
 			return false, false
 		}
 		if doc != nil {
-			if b.c.SameOrigin && !iri.AreSameOrigin(doc.URL, b.doc.URL) {
+			if b.c.OneOrigin && !iri.AreSameOrigin(doc.URL, b.doc.URL) {
 				return false, false // the caller switches to the other way
 			}
 			b.seen.add(doc.Entries)

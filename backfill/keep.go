@@ -232,7 +232,7 @@ func (k *keepRun) recount() (same bool, err error) {
 		return false, nil
 	}
 	k.mark.Soon, k.mark.At, k.mark.Total = false, k.now, k.mark.Total+brought
-	_, err = k.m.Merge(k.ctx, k.feed.URL, mirror.Source{
+	_, err = k.m.Keep(k.ctx, k.feed.URL, mirror.Source{
 		Name: k.mark.Method, Adds: true,
 		Readings: func(func(*feedhistory.Reading, error) bool) {},
 		End:      func() (json.RawMessage, bool, time.Time) { return k.mark.json(), proven, asOf },
@@ -272,7 +272,7 @@ func (k *keepRun) walk() (*mirror.Report, error) {
 	if name == None || (!more || r != nil && r.End) && k.feed.Source == "" { // it has brought nothing
 		name = ""
 	}
-	return k.m.Merge(k.ctx, k.feed.URL, mirror.Source{
+	return k.m.Keep(k.ctx, k.feed.URL, mirror.Source{
 		Name: name, Adds: k.adds, Mark: k.note,
 		Readings: func(yield func(*feedhistory.Reading, error) bool) {
 			if !yield(first, firstErr) {

@@ -98,7 +98,7 @@ func TestFaults(t *testing.T) {
 		{"not a feed", "<html></html>", nil, "9 8 7 6 3", "not-feed"},
 		{"documents", page, func(c *feedhistory.Client) { c.Budget.Documents = 2 }, "9 8 7 6", "budget"},
 		{"bytes", page, func(c *feedhistory.Client) { c.Budget.Bytes = 200 }, "9 8 7 6", "budget"},
-		{"elsewhere", "Status: 302\nLocation: {{other}}/rss/2/", func(c *feedhistory.Client) { c.SameOrigin = true }, "9 8 7 6 3", "refused"},
+		{"elsewhere", "Status: 302\nLocation: {{other}}/rss/2/", func(c *feedhistory.Client) { c.OneOrigin = true }, "9 8 7 6 3", "refused"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			site := feedtest.Serve(t, fmt.Sprintf(faulty, test.third))

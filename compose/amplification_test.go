@@ -350,7 +350,7 @@ func TestMisuse(t *testing.T) {
 	d := compose.History(&History{})
 	require.Empty(t, d.Entries)
 	gap := NewGap("http://example.org/\xff", io.ErrUnexpectedEOF)
-	for _, d := range []*Document{d, {}, {Entries: compose.PseudoEntries(&History{Gaps: []*Gap{gap}})}, compose.Complete(nil, nil, ""), compose.Page(nil, nil, compose.Links{}), compose.Archive(nil, nil, compose.Links{})} {
+	for _, d := range []*Document{d, {}, {Entries: compose.PseudoEntries(&History{Gaps: []*Gap{gap}})}, compose.Complete(nil, nil, ""), compose.Page(nil, nil, compose.URLs{}), compose.Archive(nil, nil, compose.URLs{})} {
 		derive(t, d)
 	}
 	require.Len(t, compose.Pages(nil, make([]*Entry, 3), -5, func(int) string { return "" }), 3)

@@ -92,7 +92,7 @@ func link(d *feedhistory.Document, rel, href string) {
 
 // Links are the URLs of an archive document or a page, and of its neighbours; ""
 // means there is none, or it is unknown.
-type Links struct {
+type URLs struct {
 	Self    string
 	Current string // the subscription document, of an archive
 
@@ -106,7 +106,7 @@ type Links struct {
 // Page returns a page of a paged feed with its entries, newest first. It has all
 // known links (5005#6); if there are none, its link "first" leads to the page itself,
 // because a page must have a link (5005#5).
-func Page(head *feedhistory.Document, entries []*feedhistory.Entry, at Links) *feedhistory.Document {
+func Page(head *feedhistory.Document, entries []*feedhistory.Entry, at URLs) *feedhistory.Document {
 	d := newDocument(head, entries, at.Self)
 	if at.First+at.Prev+at.Next+at.Last == "" {
 		at.First = at.Self
@@ -130,7 +130,7 @@ func Pages(head *feedhistory.Document, entries []*feedhistory.Entry, size int, u
 		chunks = [][]*feedhistory.Entry{nil}
 	}
 	for i, chunk := range chunks {
-		at := Links{Self: url(i + 1), First: url(1), Last: url(len(chunks))}
+		at := URLs{Self: url(i + 1), First: url(1), Last: url(len(chunks))}
 		if i > 0 {
 			at.Prev = url(i)
 		}
@@ -153,7 +153,7 @@ func Subscription(head *feedhistory.Document, entries []*feedhistory.Entry, self
 
 // Archive returns an archive document (5005#11–14) with its entries, newest first.
 // Its update time is that of its latest entry, so it does not change.
-func Archive(head *feedhistory.Document, entries []*feedhistory.Entry, at Links) *feedhistory.Document {
+func Archive(head *feedhistory.Document, entries []*feedhistory.Entry, at URLs) *feedhistory.Document {
 	d := newDocument(head, entries, at.Self)
 	d.Archive, d.Coverage = true, nil // a Coverage changes
 	link(d, "current", at.Current)

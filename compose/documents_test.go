@@ -31,7 +31,7 @@ func TestCoverageIsHandedOn(t *testing.T) {
 		require.Contains(t, text, coverageHead)
 		require.Equal(t, 1, strings.Count(text, "<m:mirror"), "once")
 		require.Contains(t, written(t, write, compose.Subscription(doc, nil, "http://example.com/", "")), coverageHead)
-		require.NotContains(t, written(t, write, compose.Archive(doc, nil, compose.Links{Self: "http://example.com/1"})), "m:mirror")
+		require.NotContains(t, written(t, write, compose.Archive(doc, nil, compose.URLs{Self: "http://example.com/1"})), "m:mirror")
 	}
 }
 

@@ -104,7 +104,7 @@ func (w *world) change(n int) {
 
 func (w *world) merge(doc *feedhistory.Document) {
 	end := func() (json.RawMessage, bool, time.Time) { return nil, true, time.Time{} }
-	_, err := w.Merge(w.Context(), feedURL, mirror.Source{Name: "test", Readings: feedhistory.Readings(doc), End: end})
+	_, err := w.Keep(w.Context(), feedURL, mirror.Source{Name: "test", Readings: feedhistory.Readings(doc), End: end})
 	require.NoError(w, err)
 }
 

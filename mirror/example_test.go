@@ -143,7 +143,7 @@ func ExampleQuery_changes() {
 	ctx, url := context.Background(), "https://example.org/feed.atom"
 
 	merge := func(doc *feedhistory.Document) {
-		_, err := m.Merge(ctx, url, mirror.Source{Name: "example", Readings: feedhistory.Readings(doc)})
+		_, err := m.Keep(ctx, url, mirror.Source{Name: "example", Readings: feedhistory.Readings(doc)})
 		if err != nil {
 			fmt.Println(err)
 		}

@@ -69,7 +69,7 @@ func TestMergeCutShort(t *testing.T) {
 					cancel()
 				}
 			})
-			_, err := m.Merge(ctx, url, src)
+			_, err := m.Keep(ctx, url, src)
 			require.ErrorIs(t, err, b.err)
 			feed, err := m.Store.Feed(t.Context(), url)
 			require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestMergeCutShort(t *testing.T) {
 			require.GreaterOrEqual(t, feed.Entries, int64(2))
 			require.Equal(t, fmt.Sprint(feed.Entries), string(feed.Mark))
 
-			changes, err := m.Merge(t.Context(), url, (&brings{from: int(feed.Entries), to: 5}).source(t))
+			changes, err := m.Keep(t.Context(), url, (&brings{from: int(feed.Entries), to: 5}).source(t))
 			require.NoError(t, err)
 			require.Empty(t, changes.Feed.Ledger.Gaps())
 			feed, err = m.Store.Feed(t.Context(), url)
@@ -115,12 +115,12 @@ func TestMergeKeepsGaps(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := &mirror.Mirror{Store: mirror.NewMemory()}
-			changes, err := m.Merge(t.Context(), url, (&brings{from: 0, to: 1, gap: missing}).source(t))
+			changes, err := m.Keep(t.Context(), url, (&brings{from: 0, to: 1, gap: missing}).source(t))
 			require.NoError(t, err)
 			require.Len(t, changes.Feed.Ledger.Gaps(), 1)
 			src := (&brings{from: test.from, to: 4}).source(t)
 			src.Adds, src.End = test.adds, func() (json.RawMessage, bool, time.Time) { return nil, test.proven, time.Time{} }
-			changes, err = m.Merge(t.Context(), url, src)
+			changes, err = m.Keep(t.Context(), url, src)
 			require.NoError(t, err)
 			require.Len(t, changes.Feed.Ledger.Gaps(), test.gaps, "%v", changes.Feed.Ledger.Gaps())
 		})

@@ -238,7 +238,7 @@ func TestQuotaOfASource(t *testing.T) {
 			require.NoError(t, err)
 			return doc
 		}
-		changes, err := m.Merge(t.Context(), aURL, mirror.Source{
+		changes, err := m.Keep(t.Context(), aURL, mirror.Source{
 			Name:     "test",
 			Readings: feedhistory.Readings(doc("3"), doc("2", "1"), doc("0")),
 			End:      func() (json.RawMessage, bool, time.Time) { return json.RawMessage(`"done"`), true, time.Time{} },

@@ -56,7 +56,7 @@ type Source struct {
 // Merge changes neither the polls' memory of the feed nor when the feed is due, unless
 // it is interrupted: then the feed is due. It counts as a poll in Feed.Polls and
 // Feed.Polled.
-func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, error) {
+func (m *Mirror) Keep(ctx context.Context, url string, src Source) (*Report, error) {
 	if src.Readings == nil {
 		return nil, errors.New("mirror: Merge: Source.Readings must be set")
 	}

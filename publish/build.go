@@ -430,7 +430,7 @@ const placeholder = "0000000000000000"
 // the text, the digest depends on the whole history.
 func (p *Publisher) renderArchive(stem, prev string, head *feedhistory.Document, items []item, updated time.Time) (name, text string, err error) {
 	name = stem + "-" + placeholder + p.extension()
-	d := compose.Archive(head, entriesOf(items), compose.Links{
+	d := compose.Archive(head, entriesOf(items), compose.URLs{
 		Self: p.url(name), Current: p.URL(), Prev: p.url(prev),
 	})
 	d.Deleted, d.Updated = deletionsOf(items), updated

@@ -460,7 +460,7 @@ func (p *replayState) document(ctx context.Context, archive int) (*feedhistory.D
 		entries = append(entries, compose.PseudoEntry(gaps[0]))
 	}
 	if archive > 0 {
-		d := compose.Archive(head, entries, compose.Links{Self: p.url(archive), Current: p.url(0), Prev: at(archive - 1), Next: at(archive + 1)})
+		d := compose.Archive(head, entries, compose.URLs{Self: p.url(archive), Current: p.url(0), Prev: at(archive - 1), Next: at(archive + 1)})
 		d.Updated = p.released[to-1].At
 		return d, nil
 	}

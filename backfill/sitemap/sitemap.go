@@ -190,7 +190,7 @@ func (m Site) begin(ctx context.Context, c *feedhistory.Client, doc *feedhistory
 		known: map[string]backfill.KnownEntry{}, ids: map[string]bool{}, titles: map[string]bool{}, listed: map[string]bool{}}
 	w.http.Pace, w.http.PerHost = max(c.Pace, cmp.Or(m.Pace, time.Second)), 1
 	var err error
-	if w.scope, err = scopeOf(doc, c.SameOrigin); err != nil {
+	if w.scope, err = scopeOf(doc, c.OneOrigin); err != nil {
 		return nil, err
 	}
 	for _, e := range doc.Entries {

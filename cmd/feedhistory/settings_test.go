@@ -311,7 +311,7 @@ func TestUnsetFieldsAreNamed(t *testing.T) {
 		"mirror: Mirror.Store must be set": func() error {
 			m := &mirror.Mirror{}
 			_, update := m.Update(ctx, "https://example.org/")
-			_, merge := m.Merge(ctx, "https://example.org/", mirror.Source{Readings: feedhistory.Readings()})
+			_, merge := m.Keep(ctx, "https://example.org/", mirror.Source{Readings: feedhistory.Readings()})
 			for _, err := range []error{update, merge, m.ReadMark(ctx, "", "", nil), (&mirror.Poller{Mirror: m}).Run(ctx)} {
 				require.ErrorContains(t, err, "mirror: Mirror.Store must be set")
 			}

@@ -1256,7 +1256,7 @@ func TestSeedExamples(t *testing.T) {
 				"/feed":   string(text),
 				"/before": strings.Replace(before, "urn:feed", id, 1), // a complete document of another id would be another feed's
 			})
-			s.HTTP.SameOrigin = true // the links in the text lead to a host that must not get requests
+			s.HTTP.OneOrigin = true // the links in the text lead to a host that must not get requests
 			for path, problem := range map[string]string{"/feed": want.feed, "/before": want.archive} {
 				h, changes, err := s.harvest(path, Mark{})
 				kinds := map[string]int{}

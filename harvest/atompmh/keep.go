@@ -41,7 +41,7 @@ func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Report,
 	if k.ranges, err = readRanges(h.Accept); err != nil {
 		return nil, err
 	}
-	return m.Merge(ctx, h.URL, mirror.Source{
+	return m.Keep(ctx, h.URL, mirror.Source{
 		Name: sourceName, Readings: k.readings(ctx), Adds: k.resumed, Mark: k.mark, End: k.ending,
 	})
 }

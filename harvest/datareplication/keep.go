@@ -64,7 +64,7 @@ func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*
 		mark, _ := json.Marshal(k.mark) // cannot fail: the stamp was text before
 		return mark
 	}
-	return m.Merge(ctx, h.URL, mirror.Source{
+	return m.Keep(ctx, h.URL, mirror.Source{
 		Name: name, Readings: k.readings(ctx), Mark: mark,
 		End: func() (json.RawMessage, bool, time.Time) {
 			return mark(), h.Snapshot != "" && of.Key != nil, time.Time{}

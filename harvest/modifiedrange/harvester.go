@@ -619,7 +619,7 @@ func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Report,
 		mark, _ := json.Marshal(next) // cannot fail: the times were text before
 		return mark, whole, time.Time{}
 	}
-	return m.Merge(ctx, h.URL, mirror.Source{
+	return m.Keep(ctx, h.URL, mirror.Source{
 		Name: name, Readings: run.Readings(), Stamp: func(e *feedhistory.Entry) time.Time { return run.stamp.of(e) },
 		End: mark, Adds: from.Rest != Rest{},
 		Mark: func() json.RawMessage {
