@@ -58,7 +58,7 @@ func (ActivityPub) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhi
 }
 
 // Walk yields the pages of the outbox, and then the feed again if it has changed.
-func (ActivityPub) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
+func (ActivityPub) Documents(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return walked(ctx, c, doc, p, func(s *source, yield func(*feedhistory.Document, error) bool) {
 		o, err := &outbox{source: s, seen: set{}}, error(nil)
 		page, _ := p.Read.(*outboxPage)

@@ -62,7 +62,7 @@ type Method interface {
 	// Walk yields the documents beyond doc, newest first as far as the method can tell. It
 	// yields an error for a missing document. It adds its findings to p. With SetPlace, it
 	// can say where to continue.
-	Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error]
+	Documents(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error]
 }
 
 // A Sign is how sure a method is of suiting a feed.
@@ -251,7 +251,7 @@ func (r *Recovery) Verdict() feedhistory.Verdict {
 // Fetch walks a feed and merges its documents. The errors are those of
 // feedhistory.Client.Fetch; a result may come with an error.
 func (b *Backfill) Fetch(ctx context.Context, url string, from Probe) (*Recovery, error) {
-	w := b.Walk(ctx, url, from)
+	w := b.Attempt(ctx, url, from)
 	h, err := feedhistory.Merge(w.Readings())
 	if h == nil {
 		return nil, err
@@ -262,12 +262,12 @@ func (b *Backfill) Fetch(ctx context.Context, url string, from Probe) (*Recovery
 // Walk returns the walk of the feed at url. The walk follows the feed's own
 // links as feedhistory.Client.Walk does. It makes no request until you range
 // over its documents.
-func (b *Backfill) Walk(ctx context.Context, url string, from Probe) *Walk {
-	return &Walk{b: b, ctx: ctx, url: url, from: from, findings: findingsOf(from)}
+func (b *Backfill) Attempt(ctx context.Context, url string, from Probe) *Attempt {
+	return &Attempt{b: b, ctx: ctx, url: url, from: from, findings: findingsOf(from)}
 }
 
 // A Walk yields a feed's documents. Use it in one goroutine only.
-type Walk struct {
+type Attempt struct {
 	b    *Backfill
 	ctx  context.Context
 	url  string
@@ -327,13 +327,13 @@ func (f *findings) of(m Method) *Probe {
 // can tell: first the feed's own as feedhistory.Client.Walk does, then those a method
 // recovers. Documents changed meanwhile may come again at the end. The errors are those
 // of Client.Walk. Ranging again starts a new walk.
-func (w *Walk) Readings() iter.Seq2[*feedhistory.Reading, error] {
+func (w *Attempt) Readings() iter.Seq2[*feedhistory.Reading, error] {
 	return func(yield func(*feedhistory.Reading, error) bool) {
 		t := cmp.Or(w.task, &task{})
 		w.findings, w.recovered = findingsOf(w.from), nil
 		http, done := settings.Shared(w.b.HTTP)
 		defer done()
-		r := &run{Walk: w, http: http, yield: yield, budget: withDefaults(http.Budget), begun: time.Now(), task: t, reached: t.place}
+		r := &run{Attempt: w, http: http, yield: yield, budget: withDefaults(http.Budget), begun: time.Now(), task: t, reached: t.place}
 		if r.run(); !r.over {
 			yield(&feedhistory.Reading{End: true}, nil)
 		}
@@ -345,10 +345,10 @@ func (w *Walk) Readings() iter.Seq2[*feedhistory.Reading, error] {
 
 // Probe returns the findings to store for the next walk. Call it after ranging over the
 // documents.
-func (w *Walk) Probe() Probe { return w.probe() }
+func (w *Attempt) Probe() Probe { return w.probe() }
 
 // Recovery returns the outcome of the walk, given the merged history of its documents.
-func (w *Walk) Recovery(h *feedhistory.History) *Recovery {
+func (w *Attempt) Recovery(h *feedhistory.History) *Recovery {
 	p := w.probe()
 	return &Recovery{
 		History: h, Probe: p, RecoveredBy: strings.Join(w.recovered, ", "),
@@ -358,7 +358,7 @@ func (w *Walk) Recovery(h *feedhistory.History) *Recovery {
 
 // A run is one range over a walk's documents. It sets limits to methods.
 type run struct {
-	*Walk
+	*Attempt
 	http   *feedhistory.Client
 	yield  func(*feedhistory.Reading, error) bool
 	over   bool // the caller has left, or an error has ended the walk
@@ -513,7 +513,7 @@ func (r *run) passAny() {
 		}
 	}
 	for _, m := range methods {
-		isCut := r.passed && r.Walk.task != nil && r.task.state != ended // the next Keep continues there
+		isCut := r.passed && r.Attempt.task != nil && r.task.state != ended // the next Keep continues there
 		if isCut || len(r.working) > 0 && r.working[0].Proven {
 			return
 		}
@@ -550,7 +550,7 @@ func (r *run) pass(m Method) bool {
 	p := r.of(m)
 	p.task = r.task
 	p.Budget = feedhistory.Budget{Documents: max(r.budget.Documents-r.used.Documents, 1), Bytes: max(r.budget.Bytes-r.used.Bytes, 1), Time: max(r.budget.Time-time.Since(r.begun), 1)}
-	for doc, err := range m.Walk(r.ctx, r.http, r.first, p) {
+	for doc, err := range m.Documents(r.ctx, r.http, r.first, p) {
 		if doc != nil && err == nil && !slices.Contains(r.recovered, m.Name()) {
 			r.recovered = append(r.recovered, m.Name())
 		}

@@ -56,7 +56,7 @@ func (Blogger) Probe(context.Context, *feedhistory.Client, *feedhistory.Document
 }
 
 // Walk yields the answers of the server.
-func (Blogger) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
+func (Blogger) Documents(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return walked(ctx, c, doc, p, func(s *source, yield func(*feedhistory.Document, error) bool) {
 		b := &blogger{progress: progress{source: s, seen: ids(doc.Entries)}, yield: yield}
 		if p.Mode != modeIndex && !b.task.place.begun() && !b.task.refill {

@@ -66,7 +66,7 @@ func ExampleBackfill_Walk() {
 				panic(err)
 			}
 		}
-		walk := b.Walk(context.Background(), server.URL+"/rss", probe)
+		walk := b.Attempt(context.Background(), server.URL+"/rss", probe)
 		documents := 0
 		for r, err := range walk.Readings() {
 			if err != nil {

@@ -111,7 +111,7 @@ type keepRun struct {
 	since  time.Time // the time before which entries need not be read again
 	err    error     // an error of the store
 
-	w    *Walk
+	w    *Attempt
 	task *task
 }
 
@@ -252,7 +252,7 @@ func (k *keepRun) walk() (*mirror.Report, error) {
 		k.task.holds = k.holds
 	}
 	address := cmp.Or(k.feed.Address, k.feed.URL)
-	k.w = k.b.Walk(k.ctx, address, k.mark.Probe)
+	k.w = k.b.Attempt(k.ctx, address, k.mark.Probe)
 	k.w.task = k.task
 	next, stop := iter.Pull2(k.w.Readings())
 	defer stop()

@@ -60,7 +60,7 @@ func (Memento) Probe(context.Context, *feedhistory.Client, *feedhistory.Document
 
 // Walk yields the snapshots, newest first. Between two without a common entry, entries
 // may be missing: there it yields a *feedhistory.Gap.
-func (m Memento) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
+func (m Memento) Documents(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return walked(ctx, c, doc, p, func(s *source, yield func(*feedhistory.Document, error) bool) {
 		if err := settings.Check("backfill", settings.Number{Name: "Memento.Pace", Value: int64(m.Pace)}); err != nil {
 			yield(nil, err)

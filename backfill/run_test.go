@@ -159,7 +159,7 @@ func TestSlow(t *testing.T) {
 				fmt.Fprintf(w, "<rss><channel><generator>Ghost 2</generator><item><guid>%d</guid></item></channel></rss>", n)
 			}
 			b := Backfill{HTTP: &feedhistory.Client{AllowPrivate: true, NoGuess: true, Transport: s, Budget: budget}}
-			walk, documents, reasons := b.Walk(t.Context(), "http://example.org/rss/", Probe{}), 0, []feedhistory.Reason{}
+			walk, documents, reasons := b.Attempt(t.Context(), "http://example.org/rss/", Probe{}), 0, []feedhistory.Reason{}
 			for r, err := range walk.Readings() {
 				require.NoError(t, err)
 				if r.Document != nil {
@@ -192,7 +192,7 @@ func TestInterrupted(t *testing.T) {
 	b.mu.Lock() // a request may still be in flight
 	b.before = nil
 	b.mu.Unlock()
-	w := (&Backfill{HTTP: private(t)}).Walk(t.Context(), b.url+"/feed/", Probe{})
+	w := (&Backfill{HTTP: private(t)}).Attempt(t.Context(), b.url+"/feed/", Probe{})
 	n := 0
 	var merger feedhistory.Merger
 	for reading, err := range w.Readings() {

@@ -96,7 +96,7 @@ func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhi
 }
 
 // Walk yields the pages.
-func (w WordPress) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
+func (w WordPress) Documents(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return walked(ctx, c, doc, p, func(s *source, yield func(*feedhistory.Document, error) bool) {
 		yield = s.oneScheme(yield)
 		oldest := stablePage(s, 1)

@@ -381,7 +381,7 @@ func (c *Chain) Finish() []Finding {
 // profile DataReplication, Walk checks pages of entities, and requests each by HEAD and
 // GET, or a snapshot, if url is that of its index; with ModifiedRange, it asks for ranges
 // of the collection at url. A nil client means one with default settings.
-func (c *Chain) Walk(ctx context.Context, client *feedhistory.Client, url string) iter.Seq2[Finding, error] {
+func (c *Chain) Check(ctx context.Context, client *feedhistory.Client, url string) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
 		client, done := settings.Shared(client)
 		defer done()

@@ -102,7 +102,7 @@ func walkFixture(t *testing.T, a *feedtest.Archive, name string) (found []Findin
 }
 
 func walkAll(ctx context.Context, c *Chain, client *feedhistory.Client, url string) (found []Finding) {
-	for f, err := range c.Walk(ctx, client, url) {
+	for f, err := range c.Check(ctx, client, url) {
 		if err != nil {
 			return append(found, Document(nil, err, c.Profile)...)
 		}

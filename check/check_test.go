@@ -312,11 +312,11 @@ func TestWalkEnds(t *testing.T) {
 	defer client.CloseIdle()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, err := range new(Chain).Walk(ctx, client, site.URL+"/raises/feed.atom") {
+	for _, err := range new(Chain).Check(ctx, client, site.URL+"/raises/feed.atom") {
 		require.ErrorIs(t, err, context.Canceled)
 	}
 	n := 0
-	for range new(Chain).Walk(t.Context(), client, site.URL+"/raises/feed.atom") {
+	for range new(Chain).Check(t.Context(), client, site.URL+"/raises/feed.atom") {
 		n++
 		break
 	}

@@ -200,7 +200,7 @@ func TestDuties(t *testing.T) {
 		for n := range 10 {
 			w.change(40 + 40*n) // at last more than a document holds
 			chain := check.Chain{Profile: check.AtomPMH}
-			requireClean(t, chain.Walk(t.Context(), w.client(), root+"pmh/"))
+			requireClean(t, chain.Check(t.Context(), w.client(), root+"pmh/"))
 		}
 		require.Greater(t, len(feedtest.All(t, w.client().Walk(t.Context(), root+"pmh/"))), 2, "with its end")
 	}

@@ -40,7 +40,7 @@ func ExampleMirror_Walk_parser() {
 	client, home, stop := website.Start()
 	defer stop()
 	m := &mirror.Mirror{Client: client}
-	for r, err := range m.Walk(context.Background(), home+website.Archived, mirror.Ledger{}) {
+	for r, err := range m.Poll(context.Background(), home+website.Archived, mirror.Ledger{}) {
 		if err != nil {
 			fmt.Println(err)
 			return

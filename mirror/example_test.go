@@ -74,7 +74,7 @@ func (t *table) read(m *mirror.Mirror, url string, most int) error {
 			return err
 		}
 	}
-	for r, err := range m.Walk(context.Background(), url, ledger) {
+	for r, err := range m.Poll(context.Background(), url, ledger) {
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func ExampleNewLedger() {
 	m := &mirror.Mirror{Client: &feedhistory.Client{AllowPrivate: true}}
 	defer m.Client.CloseIdle()
 	ledger := mirror.NewLedger(server.URL+"/feed", feedhistory.Known{ETag: `"1"`})
-	for r, err := range m.Walk(context.Background(), server.URL+"/feed", ledger) {
+	for r, err := range m.Poll(context.Background(), server.URL+"/feed", ledger) {
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -65,7 +65,7 @@ type Reading struct {
 // again, unless it is ErrWaits. If the context has ended, the next Walk reads the
 // documents in no Reading before it. If the Ledger is another feed's, or the URL is not
 // absolute, there is no Reading. Any other gap is in Ledger.Gaps.
-func (m *Mirror) Walk(ctx context.Context, url string, from Ledger) iter.Seq2[*Reading, error] {
+func (m *Mirror) Poll(ctx context.Context, url string, from Ledger) iter.Seq2[*Reading, error] {
 	return func(yield func(*Reading, error) bool) {
 		s := &shelf{yield: yield, walk: walkID{Walk: rand.Uint64()}}
 		if from.kept != nil {

@@ -1209,7 +1209,7 @@ func TestPublishedIsClean(t *testing.T) {
 			} {
 				require.NoError(t, step(), "step %d", n)
 				var chain check.Chain
-				for _, finding := range feedtest.All(t, chain.Walk(t.Context(), client, p.URL())) {
+				for _, finding := range feedtest.All(t, chain.Check(t.Context(), client, p.URL())) {
 					require.Equal(t, check.Note, finding.Level, "step %d: %v", n, finding)
 				}
 				require.NotZero(t, chain.Documents())

@@ -104,7 +104,7 @@ func (m Site) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory
 }
 
 // Walk yields a document for each post. The error may be the context's.
-func (m Site) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *backfill.Probe) iter.Seq2[*feedhistory.Document, error] {
+func (m Site) Documents(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *backfill.Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		if doc == nil || p == nil {
 			yield(nil, errors.New("sitemap: Walk needs a document and a Probe"))

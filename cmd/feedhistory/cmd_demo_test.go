@@ -38,7 +38,7 @@ func TestFeeds(t *testing.T) {
 		require.Equal(t, tc.verdict, history.Verdict(), tc.path)
 		require.Len(t, history.Entries, tc.entries, tc.path)
 		var chain check.Chain
-		for finding, err := range chain.Walk(t.Context(), client, server.URL+tc.path) {
+		for finding, err := range chain.Check(t.Context(), client, server.URL+tc.path) {
 			require.NoError(t, err)
 			require.NotEqual(t, check.Error, finding.Level, "%s: %v", tc.path, finding)
 		}

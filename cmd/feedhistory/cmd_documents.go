@@ -892,7 +892,7 @@ func (r *checkRun) chain(feed string, client *feedhistory.Client, name func(url 
 	bar.Update(func() string { return terminal.Count(r.World.Traffic().Answers(), "answer", "answers") })
 	defer func() { bar.End() }()
 	defer func() { r.documents += c.Documents() }() // even if an interrupt ends the walk
-	for f, err := range c.Walk(r.Ctx, client, feed) {
+	for f, err := range c.Check(r.Ctx, client, feed) {
 		switch {
 		case r.Ctx.Err() != nil:
 			return r.Ctx.Err()

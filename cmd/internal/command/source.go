@@ -380,7 +380,7 @@ func (f *Backfill) Walk(ctx context.Context, client *feedhistory.Client, url str
 			return &backfill.Recovery{History: h}
 		}}
 	}
-	w := b.Walk(ctx, url, backfill.Probe{})
+	w := b.Attempt(ctx, url, backfill.Probe{})
 	return walk{w.Readings(), w.Recovery}
 }
 

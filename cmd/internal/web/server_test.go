@@ -610,7 +610,7 @@ func (w *world) mirrored(feed string) (ids []string) {
 func (w *world) checked(path string) {
 	w.t.Helper()
 	var chain check.Chain
-	for finding, err := range chain.Walk(w.t.Context(), reader(), strings.TrimSuffix(w.url, "/")+path) {
+	for finding, err := range chain.Check(w.t.Context(), reader(), strings.TrimSuffix(w.url, "/")+path) {
 		require.NoError(w.t, err)
 		if finding.Level != check.Note && (finding.Code != "not-absolute-iri" || !strings.Contains(finding.Message, "harbour-") && !strings.Contains(finding.Message, "pod-")) {
 			w.t.Errorf("%s: %v", path, finding)
