@@ -987,7 +987,7 @@ type faultyChain struct {
 	processed []string
 	pending   []string
 	known     map[string]feedhistory.Known
-	own       bool // SameOrigin
+	own       bool // OneOrigin
 }
 
 // GoString shows a chain for which a property fails.

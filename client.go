@@ -84,7 +84,7 @@ type Client struct {
 	MaxEntries int // MaxEntries is the maximum number of entries of a document, see [Parser]; zero means 50,000.
 
 	AllowPrivate bool         // AllowPrivate allows loopback, private and special-purpose addresses, or leaves them to Transport.
-	OneOrigin    bool         // SameOrigin refuses documents from other origins than the first document's.
+	OneOrigin    bool         // OneOrigin refuses documents from other origins than the first document's.
 	NoGuess      bool         // NoGuess stops a walk from requesting documents before a link names them; see [Client.Walk].
 	Credentials  []Credential // Credentials are the secrets to send, each to its origin only.
 

@@ -42,7 +42,7 @@ func digestOf(body string) string {
 }
 
 // A nil Client is an error of each method that has one, and so is a Client's impossible
-// setting. The nil History of a feed without an answer is Unknown.
+// setting. The nil History of a feed without an answer is unknown.
 func TestNilClient(t *testing.T) {
 	for says, c := range map[string]*feedhistory.Client{"the Client is nil": nil, "Client.Tries is negative": {Tries: -1}} {
 		h, fetch := c.Fetch(t.Context(), "http://example.org/")

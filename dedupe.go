@@ -26,7 +26,7 @@ type History struct {
 	Unchanged int         // the number of documents that had not changed: their entries are not here
 }
 
-// Verdict returns how much of the logical feed this is: Unknown if there is neither a
+// Verdict returns how much of the logical feed this is: unknown if there is neither a
 // document nor a gap, if a document is Unchanged, and for a nil History, as Fetch returns it
 // after a 404. It is never better than the Coverage declared by the newest document.
 //
@@ -166,7 +166,7 @@ func (m *Merger) Add(r *Reading, err error) bool {
 
 // History returns the history of the Readings added so far, and the error Merge would
 // return. Until a walk is at its End, a Gap with ReasonInterrupted covers the rest,
-// so the verdict is Partial.
+// so the verdict is partial.
 func (m *Merger) History() (*History, error) {
 	if m.err == nil && m.h.Head == nil && m.h.Unchanged == 0 {
 		return nil, errors.New("no document to merge")

@@ -42,7 +42,7 @@
 // have all that the formats define. Package togofeed has the form of gofeed.
 //
 // [Client.Poll] polls one document conditionally: give it the Known of the last Reading.
-// [Schedule.Next] says when to poll next. The Walk of package mirror polls a whole history: a program stores the Ledger of
+// [Schedule.Next] says when to poll next. The Poll of package mirror polls a whole history: a program stores the Ledger of
 // one walk, and passes it to the next.
 //
 // Package compose makes entries and documents, and writes them; package publish does the
@@ -124,7 +124,7 @@ const (
 // A Verdict says how much of the logical feed a History has.
 type Verdict uint8
 
-// The verdicts, the best last: v >= Window means nothing is known to be missing, and the min
+// The verdicts, the best last: v >= VerdictWindow means nothing is known to be missing, and the min
 // of two verdicts is that of a history that depends on both.
 const (
 	VerdictUnknown Verdict = iota // nothing has been read

@@ -36,7 +36,7 @@ import (
 // have rebuilt the chain. The gaps of a damaged document are in its Reading. The last
 // Reading of a walk that ends by itself says that it is the End.
 //
-// Walk remembers nothing between calls. The Walk of package mirror reads only new documents,
+// Walk remembers nothing between calls. The Poll of package mirror reads only new documents,
 // and those earlier walks have missed.
 func (c *Client) Walk(ctx context.Context, url string) iter.Seq2[*Reading, error] {
 	return func(yield func(*Reading, error) bool) {
@@ -119,7 +119,7 @@ type subject struct {
 	start   string     // the subscription document's URL; "" until it is known
 	kind    Kind       // of the subscription document
 	id      string     // "" if it is unknown
-	origins []string   // URLs at the origins SameOrigin allows
+	origins []string   // URLs at the origins OneOrigin allows
 	shown   *chain.Set // the IDs of the entries in the subscription document; nil if it is unchanged
 	newest  time.Time  // when the newest of them changed
 	signs   *signs     // nil until they are needed

@@ -57,7 +57,7 @@ func (ActivityPub) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhi
 	return ids(doc.Entries).hasAny(first.doc.Entries), nil
 }
 
-// Walk yields the pages of the outbox, and then the feed again if it has changed.
+// Documents yields the pages of the outbox, and then the feed again if it has changed.
 func (ActivityPub) Documents(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return walked(ctx, c, doc, p, func(s *source, yield func(*feedhistory.Document, error) bool) {
 		o, err := &outbox{source: s, seen: set{}}, error(nil)

@@ -10,7 +10,7 @@
 //	…
 //	fmt.Println(len(r.History.Entries), r.Verdict(), r.RecoveredBy)
 //
-// The feed's own links come first. If there are none, a Walk tries the [Method] of the
+// The feed's own links come first. If there are none, an Attempt tries the [Method] of the
 // feed's software, and then the methods for feeds of any software, each for what the one
 // before has left missing. Their result is at best lossy, unless the software's method
 // proves it has everything.
@@ -56,10 +56,10 @@ type Method interface {
 	// few requests as possible: at most two if the document does not name the software. It
 	// adds its findings to p and, if the method does not work, the Reason. With an error,
 	// Probe could not find out, so the next walk tries again. What Probe has read already
-	// may stay in p.Read for Walk.
+	// may stay in p.Read for Documents.
 	Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) (bool, error)
 
-	// Walk yields the documents beyond doc, newest first as far as the method can tell. It
+	// Documents yields the documents beyond doc, newest first as far as the method can tell. It
 	// yields an error for a missing document. It adds its findings to p. With SetPlace, it
 	// can say where to continue.
 	Documents(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error]
@@ -91,15 +91,15 @@ type Probe struct {
 	Tried []string `json:"tried,omitempty"` // the names of the methods for Any software that do not work
 
 	// Proven means the server counted, at one moment of the walk, as many entries as have
-	// come, and each of them existed before and after this moment. A method's Walk sets
+	// come, and each of them existed before and after this moment. A method's Documents sets
 	// it; it is not stored.
 	Proven bool `json:"-"`
 
-	// Read is a method's own: what its Probe has read for its Walk. Nil means nothing. It is
+	// Read is a method's own: what its Probe has read for its Documents. Nil means nothing. It is
 	// not stored.
 	Read any `json:"-"`
 
-	// Budget is what is left of the walk's budget when a method's Walk begins; zero means
+	// Budget is what is left of the walk's budget when a method's Documents begins; zero means
 	// that of the Client. It is not stored.
 	Budget feedhistory.Budget `json:"-"`
 
@@ -120,7 +120,7 @@ func (p *Probe) Names() (names []string) {
 	return names
 }
 
-// Place returns where a method's Walk continues an earlier one, by its last SetPlace; ""
+// Place returns where a method's Documents continues an earlier one, by its last SetPlace; ""
 // means at the beginning.
 func (p *Probe) Place() string {
 	if p.task == nil {
@@ -130,7 +130,7 @@ func (p *Probe) Place() string {
 }
 
 // SetPlace sets where the next walk continues if this one ends early, in a form of the
-// method's own. A Walk calls it before it yields a document, with the place after that;
+// method's own. Documents calls it before it yields a document, with the place after that;
 // and at its end with "", or else with where it should have gone on.
 func (p *Probe) SetPlace(own string) {
 	if p.task != nil {
@@ -236,8 +236,8 @@ type Recovery struct {
 	Proven      bool   // whether the method has proved the history whole
 }
 
-// Verdict returns how much of the feed this is. A recovered history is Lossy at
-// best, unless it is Proven to be Whole.
+// Verdict returns how much of the feed this is. A recovered history is lossy at
+// best, unless it is Proven to be whole.
 func (r *Recovery) Verdict() feedhistory.Verdict {
 	switch v := r.History.Verdict(); {
 	case r.RecoveredBy == "" || v == feedhistory.VerdictPartial || v == feedhistory.VerdictUnknown:
@@ -259,14 +259,14 @@ func (b *Backfill) Fetch(ctx context.Context, url string, from Probe) (*Recovery
 	return w.Recovery(h), err
 }
 
-// Walk returns the walk of the feed at url. The walk follows the feed's own
+// Attempt returns the walk of the feed at url. The walk follows the feed's own
 // links as feedhistory.Client.Walk does. It makes no request until you range
 // over its documents.
 func (b *Backfill) Attempt(ctx context.Context, url string, from Probe) *Attempt {
 	return &Attempt{b: b, ctx: ctx, url: url, from: from, findings: findingsOf(from)}
 }
 
-// A Walk yields a feed's documents. Use it in one goroutine only.
+// An Attempt yields a feed's documents. Use it in one goroutine only.
 type Attempt struct {
 	b    *Backfill
 	ctx  context.Context
@@ -744,7 +744,7 @@ type source struct {
 	*listing // the form of the pages; nil if they are feed documents
 }
 
-// newSource returns the source of a method's Walk or Probe. The error says that an argument
+// newSource returns the source of a method's Documents or Probe. The error says that an argument
 // is nil.
 func newSource(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) (*source, error) {
 	if c == nil || doc == nil || p == nil {
@@ -757,7 +757,7 @@ func newSource(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Docu
 	return &source{ctx: ctx, c: c, doc: doc, kept: p.kept, task: p.task}, nil
 }
 
-// walked returns a method's Walk: walk from a new source, or the error of newSource.
+// walked returns a method's Documents: walk from a new source, or the error of newSource.
 func walked(
 	ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe, walk func(*source, func(*feedhistory.Document, error) bool),
 ) iter.Seq2[*feedhistory.Document, error] {

@@ -55,7 +55,7 @@ func (Blogger) Probe(context.Context, *feedhistory.Client, *feedhistory.Document
 	return true, nil
 }
 
-// Walk yields the answers of the server.
+// Documents yields the answers of the server.
 func (Blogger) Documents(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return walked(ctx, c, doc, p, func(s *source, yield func(*feedhistory.Document, error) bool) {
 		b := &blogger{progress: progress{source: s, seen: ids(doc.Entries)}, yield: yield}

@@ -51,7 +51,7 @@ func Example() {
 
 // A walk yields documents as they come. What it learns is stored, and not tried
 // again.
-func ExampleBackfill_Walk() {
+func ExampleBackfill_Attempt() {
 	server := tumblelog()
 	defer server.Close()
 	client := &feedhistory.Client{AllowPrivate: true} // for this server

@@ -25,7 +25,7 @@ import (
 // could not read. If another try is unlikely to close a gap, Keep tries again only
 // after Recount.
 //
-// A mirror Whole by a server's count was so at the time of the count, because polls do
+// A mirror whole by a server's count was so at the time of the count, because polls do
 // not show a post added with an old date. So after Recount, Keep asks for the count
 // again, with one request. If the count has changed by more or less than polls have
 // brought, Keep compares the server's list with the store, and reads the missing

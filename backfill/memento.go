@@ -22,7 +22,7 @@ import (
 const waybackMachine = "https://web.archive.org/web/timemap/link/"
 
 // Memento recovers entries from the snapshots of a feed in a web archive (RFC
-// 7089). It sends requests to a third party, whatever Client.SameOrigin says,
+// 7089). It sends requests to a third party, whatever Client.OneOrigin says,
 // so it is used only if Backfill.Methods contains it. The zero value uses the
 // Wayback Machine.
 //
@@ -58,7 +58,7 @@ func (Memento) Probe(context.Context, *feedhistory.Client, *feedhistory.Document
 	return true, nil
 }
 
-// Walk yields the snapshots, newest first. Between two without a common entry, entries
+// Documents yields the snapshots, newest first. Between two without a common entry, entries
 // may be missing: there it yields a *feedhistory.Gap.
 func (m Memento) Documents(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return walked(ctx, c, doc, p, func(s *source, yield func(*feedhistory.Document, error) bool) {

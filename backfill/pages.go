@@ -58,7 +58,7 @@ func (p platform) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhis
 	return works, err
 }
 
-// Walk yields the pages after the first, and then the first again if it has
+// Documents yields the pages after the first, and then the first again if it has
 // changed.
 func (p platform) Documents(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, probe *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return walked(ctx, c, doc, probe, func(s *source, yield func(*feedhistory.Document, error) bool) { p.series(s).walk(yield) })

@@ -95,7 +95,7 @@ func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhi
 	return works, err
 }
 
-// Walk yields the pages.
+// Documents yields the pages.
 func (w WordPress) Documents(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return walked(ctx, c, doc, p, func(s *source, yield func(*feedhistory.Document, error) bool) {
 		yield = s.oneScheme(yield)

@@ -375,10 +375,10 @@ func (c *Chain) Finish() []Finding {
 	return l.in("")
 }
 
-// Walk checks every document of the feed at url, and yields the findings as the
+// Check checks every document of the feed at url, and yields the findings as the
 // documents come. The error is the context's, or the reason the first document could
 // not be retrieved; it ends the sequence. Every other failure is a finding. With the
-// profile DataReplication, Walk checks pages of entities, and requests each by HEAD and
+// profile DataReplication, Check checks pages of entities, and requests each by HEAD and
 // GET, or a snapshot, if url is that of its index; with ModifiedRange, it asks for ranges
 // of the collection at url. A nil client means one with default settings.
 func (c *Chain) Check(ctx context.Context, client *feedhistory.Client, url string) iter.Seq2[Finding, error] {

@@ -12,7 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 )
 
-// History returns a history as one document, which is complete if the verdict is Whole. Its
+// History returns a history as one document, which is complete if the verdict is whole. Its
 // Coverage declares the gaps. People who read the feed do not see that: see PseudoEntries.
 // Links that a copy must not carry (those to other documents, the hub, edit, related,
 // replies, via) are left out.
@@ -90,7 +90,7 @@ func link(d *feedhistory.Document, rel, href string) {
 	}
 }
 
-// Links are the URLs of an archive document or a page, and of its neighbours; ""
+// URLs are those of an archive document or a page, and of its neighbours; ""
 // means there is none, or it is unknown.
 type URLs struct {
 	Self    string

@@ -36,7 +36,7 @@ func xmlOf(r *mirror.Reading) ([]byte, error) {
 }
 
 // A program with a parser of its own gives it the entries as they were published.
-func ExampleMirror_Walk_parser() {
+func ExampleMirror_Poll_parser() {
 	client, home, stop := website.Start()
 	defer stop()
 	m := &mirror.Mirror{Client: client}

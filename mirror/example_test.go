@@ -113,7 +113,7 @@ func ExampleNewLedger() {
 
 // A program with its own tables walks an archived feed, and a paged one. The first walks
 // are interrupted, the second ones read the rest, and the third ones only look for news.
-func ExampleMirror_Walk() {
+func ExampleMirror_Poll() {
 	client, home, stop := website.Start()
 	defer stop()
 	m := &mirror.Mirror{Client: client}

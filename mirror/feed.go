@@ -54,7 +54,7 @@ type Feed struct {
 
 	Title   string              `json:"title,omitempty"`
 	Kind    feedhistory.Kind    `json:"kind"`
-	Verdict feedhistory.Verdict `json:"verdict"` // the verdict on the mirror; Partial until a document was read
+	Verdict feedhistory.Verdict `json:"verdict"` // the verdict on the mirror; partial until a document was read
 
 	// Head is the head section of the subscription document, as an Atom
 	// document without entries; "" if none was read. See Feed.Document.
@@ -64,7 +64,7 @@ type Feed struct {
 	Deleted   int64 `json:"deleted"`   // the number of entries once live, but no longer
 	Documents int64 `json:"documents"` // the number of archive documents processed
 
-	Polls    int64     `json:"polls"`              // the number of polls begun, a Merge included
+	Polls    int64     `json:"polls"`              // the number of polls begun, a Keep included
 	Polled   time.Time `json:"polled,omitzero"`    // when the last one began
 	Next     time.Time `json:"next,omitzero"`      // when the next one is welcome; zero means at any time. See Due
 	Changed  time.Time `json:"changed,omitzero"`   // when an entry last was added, changed or deleted
@@ -140,7 +140,7 @@ func (f *Feed) NewAddress() string {
 // records of its documents, as a Quota counts them.
 func (f *Feed) Size() int64 { return f.Ledger.l.Usage.bytes() }
 
-// WholeAsOf returns when the feed was last Whole, if polls do not repeat the proof: a
+// WholeAsOf returns when the feed was last whole, if polls do not repeat the proof: a
 // server's count, or the word of a feed republishing this one. It is otherwise the zero
 // time.
 func (f *Feed) WholeAsOf() time.Time {

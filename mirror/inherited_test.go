@@ -167,7 +167,7 @@ func TestInheritedVerdict(t *testing.T) {
 	}
 }
 
-// A word of a later version, or a damaged one, promises nothing: the verdict is Partial
+// A word of a later version, or a damaged one, promises nothing: the verdict is partial
 // until the feed has been read again.
 func TestUnknownWords(t *testing.T) {
 	m := newOldMirror(t)

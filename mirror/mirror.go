@@ -26,14 +26,14 @@
 //
 // They depend on the kind of feed, which the subscription document declares:
 //
-//   - Complete: the document replaces everything in the mirror. Entries missing from it
+//   - KindComplete: the document replaces everything in the mirror. Entries missing from it
 //     are no longer part of the feed (5005#1).
-//   - Archived: the walk reads up to the first processed archive, then the pending
+//   - KindArchived: the walk reads up to the first processed archive, then the pending
 //     ones. While something is owed, it requests known archives again, conditionally,
 //     down to the first that has not changed, and those that name the missing (5005#9).
-//   - Paged: the walk reads until a page has nothing new. The feed stays lossy
+//   - KindPaged: the walk reads until a page has nothing new. The feed stays lossy
 //     (5005#4).
-//   - Plain: the document is a window. If nothing in it proves that it joins the reading
+//   - KindPlain: the document is a window. If nothing in it proves that it joins the reading
 //     before, there is a gap.
 //
 // # The ledger
@@ -70,7 +70,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/settings"
 )
 
-// A Mirror keeps the feeds in a Store up to date. Only Store must be set; Walk uses none.
+// A Mirror keeps the feeds in a Store up to date. Only Store must be set; Poll uses none.
 // Several mirrors, even in different processes, may share a store: if two are
 // at work on the same feed, one gives way with ErrConflict.
 //
@@ -149,7 +149,7 @@ type Report struct {
 	Altered   int // the number of archive documents, among those, whose entries have changed (5005#9)
 
 	// Failure is the reason why the poll got no subscription document, or only a damaged
-	// one, whose entries count nevertheless; the verdict is then Partial until the
+	// one, whose entries count nevertheless; the verdict is then partial until the
 	// document is read. It is the error of Client.Get, or matches ErrWaits if the host has
 	// asked to be left alone, in which case nothing was requested. Nil means the document
 	// was read or has not changed. Feed.Failures counts the failures other than ErrWaits.
@@ -201,7 +201,7 @@ func (m *Mirror) keep() int { return max(cmp.Or(m.Versions, 10), 0) }
 // The error comes from the Store or from the context, or says that the URL of a new feed is
 // not an absolute one. The Store keeps everything read before an error of the context, and
 // the Report is of it. After an error of the Store, it may lack the last of what the Report
-// counts; the Verdict is then Unknown. The Report is nil only if the Store could not be read,
+// counts; the Verdict is then unknown. The Report is nil only if the Store could not be read,
 // or the feed not added. An unreadable subscription document is not an error of Update but
 // Report.Failure. Other unreadable documents are in Gaps.
 func (m *Mirror) Update(ctx context.Context, url string) (*Report, error) {
@@ -489,7 +489,7 @@ func rankOf(doc *feedhistory.Document, neighbour Rank) Rank {
 	return neighbour
 }
 
-// A poll is an Update or a Merge under way.
+// A poll is an Update or a Keep under way.
 type poll struct {
 	ctx     context.Context
 	m       *Mirror
@@ -498,7 +498,7 @@ type poll struct {
 	now     time.Time
 	changes *Report
 	update  bool   // the poll is an Update, which requests the subscription document
-	source  string // the Source.Name of a Merge, as debt.From has it
+	source  string // the Source.Name of a Keep, as debt.From has it
 
 	request   request
 	chain     chainWalk

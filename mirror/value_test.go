@@ -76,7 +76,7 @@ func (s *rows) walk(ctx context.Context, t testing.TB, m *mirror.Mirror, url str
 	return nil
 }
 
-// Walk does what Update does, with every fixture and at every poll: it makes the same
+// Poll does what Update does, with every fixture and at every poll: it makes the same
 // requests, and comes to the same entries, gaps and verdict.
 func TestWalkOfFixtures(t *testing.T) {
 	for _, file := range append(feedtest.Glob(t, "testdata/*.txtar"), feedtest.Glob(t, "../conformance/cases/polls/*.txtar")...) {
@@ -131,7 +131,7 @@ func testWalkOfFixture(t *testing.T, text string) {
 	}
 }
 
-var walkSchedules = flag.Int("walk-schedules", feedtest.Count(200), "the number of schedules to test Walk with")
+var walkSchedules = flag.Int("walk-schedules", feedtest.Count(200), "the number of schedules to test Poll with")
 
 // However often walks are interrupted, cannot be stored or fail, a few more make the table
 // equal to what is published.

@@ -124,7 +124,7 @@ type Publisher struct {
 
 	// Complete reports whether to mark the subscription document as complete
 	// (5005#2) while it contains everything. Nil means yes, unless the head's
-	// Coverage has a lesser verdict than Whole.
+	// Coverage has a lesser verdict than whole.
 	Complete func(*feedhistory.Document) bool
 
 	form  int // of the feed; see currentForm

@@ -103,11 +103,11 @@ func (m Site) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory
 	return true, nil
 }
 
-// Walk yields a document for each post. The error may be the context's.
+// Documents yields a document for each post. The error may be the context's.
 func (m Site) Documents(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *backfill.Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		if doc == nil || p == nil {
-			yield(nil, errors.New("sitemap: Walk needs a document and a Probe"))
+			yield(nil, errors.New("sitemap: Documents needs a document and a Probe"))
 			return
 		}
 		w, ok := p.Read.(*walk)

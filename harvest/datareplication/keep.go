@@ -48,7 +48,7 @@ type Resources struct {
 // If something has come before an error, the error is among the Gaps of the result, and
 // the next Keep continues from there. Otherwise Keep returns the error, which comes
 // from the harvest, the store or the context. Without a Snapshot, entities may have
-// been removed from the feed before, so the verdict is not Whole. Resources deleted
+// been removed from the feed before, so the verdict is not whole. Resources deleted
 // unseen, before harvest.ErrReach, stay in the mirror when a second snapshot is read.
 func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*mirror.Report, error) {
 	const name = "datareplication"
