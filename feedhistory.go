@@ -72,7 +72,8 @@
 //
 // In comments, 5005#20 is duty 20 of RFC 5005; RFC5005.md lists the duties.
 //
-// A function that takes a context may return the error of the context.
+// A function that takes a context may return the error of the context. A method of a nil pointer
+// panics, in every package, unless its comment says what nil means.
 package feedhistory
 
 import (

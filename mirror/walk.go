@@ -21,7 +21,7 @@ import (
 
 // A Reading is a step of a Poll: one document of the feed or several, or the end of the poll.
 type Reading struct {
-	// The entries that the Reading changes. Their Entry is the new copy; for a parser of your
+	// The entries that the Reading changes. The method Entry of each returns the new copy; for a parser of your
 	// own, compose.Write writes it with Feed.Document of the Ledger, as in the example. A
 	// later Reading may have one of them again. A Record's JSON has neither its Feed nor its
 	// ID: store these besides.
