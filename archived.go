@@ -32,9 +32,9 @@ func (d *Document) isArchived() bool {
 // isSubscription reports whether a feed may begin at the document: it shows no sign
 // of being an archive or a later page.
 func (d *Document) isSubscription() bool {
-	return d.Kind() == Archived && !d.Archive && !d.says(relNextArchive) ||
-		d.Kind() == Paged && (!d.says(relPrevious) || d.isCurrent()) ||
-		d.Kind() == Complete || d.Kind() == Plain
+	return d.Kind() == KindArchived && !d.Archive && !d.says(relNextArchive) ||
+		d.Kind() == KindPaged && (!d.says(relPrevious) || d.isCurrent()) ||
+		d.Kind() == KindComplete || d.Kind() == KindPlain
 }
 
 // isCurrent reports whether the document calls itself the current one: its previous page is then
@@ -48,9 +48,9 @@ func (d *Document) isCurrent() bool {
 // beginning returns the link to the document where the feed begins.
 func (d *Document) beginning() (Link, bool) {
 	switch d.Kind() {
-	case Archived, Plain:
+	case KindArchived, KindPlain:
 		return d.Links.Rel(relCurrent)
-	case Paged:
+	case KindPaged:
 		return d.Links.Rel(relFirst)
 	}
 	return Link{}, false
@@ -269,7 +269,7 @@ func isTwin(l, beginning *fetchResult) bool {
 func isElsewhere(d *Document) bool {
 	self, ok := d.Links.Rel(relSelf)
 	link, _ := d.beginning()
-	return ok && d.Kind() != Paged && iri.Address(self.Href) != iri.Address(link.Href)
+	return ok && d.Kind() != KindPaged && iri.Address(self.Href) != iri.Address(link.Href)
 }
 
 // The documents of an archived feed: rebuilt chains, and what belongs to another feed.
@@ -277,7 +277,7 @@ func isElsewhere(d *Document) bool {
 // moved reads the subscription document again if an archive is not found, because the
 // publisher may have rebuilt the chain. It returns nil if not.
 func (a *along) moved(missing *Gap) *fetchResult {
-	if a.reread || a.kind != Archived || !errors.Is(missing.Err, fs.ErrNotExist) {
+	if a.reread || a.kind != KindArchived || !errors.Is(missing.Err, fs.ErrNotExist) {
 		return nil
 	}
 	a.reread = true
@@ -286,7 +286,7 @@ func (a *along) moved(missing *Gap) *fetchResult {
 	}
 	a.log("reading the subscription document again", "url", iri.Shown(a.feed.start), "missing", iri.Shown(missing.URL))
 	head := a.load(a.feed.start)
-	if head.doc == nil || head.err != nil || head.doc.Kind() != Archived || a.strayed(head, "") != nil {
+	if head.doc == nil || head.err != nil || head.doc.Kind() != KindArchived || a.strayed(head, "") != nil {
 		return nil
 	}
 	older := head.doc.Links.targets(relPrevArchive)
@@ -305,10 +305,10 @@ func (s *session) isForeign(l *fetchResult, from string) *Gap {
 	case d == nil || s.isOwnID(d.ID) || s.leadsBack(d) || s.shows(d):
 	case l.err == nil && s.feedSigns().differ(d):
 		why = "neither its title, its link nor its entries are this feed's"
-	case s.kind != Archived || d.Archive || d.says(relNextArchive):
+	case s.kind != KindArchived || d.Archive || d.says(relNextArchive):
 	case d.ID != "" && s.feed.id != "":
 		why = s.otherID(d)
-	case l.err == nil && len(d.Entries)+len(d.Deleted) == 0 && d.ID == "" && d.Kind() == Plain && d.Title != s.feedSigns().head.Title:
+	case l.err == nil && len(d.Entries)+len(d.Deleted) == 0 && d.ID == "" && d.Kind() == KindPlain && d.Title != s.feedSigns().head.Title:
 		why = fmt.Sprintf("its title is %s, and it has neither entries nor links nor a mark of an archive", clip(d.Title))
 	}
 	if why == "" || s.past.Has != nil && s.past.Has(l.doc) {

@@ -723,7 +723,7 @@ func (g *chainer) odds(n int, what string) bool {
 func (g *chainer) any() string { return rapid.SampledFrom(g.urls).Draw(g.T, "any document") }
 
 func drawChain(t *rapid.T) *faultyChain {
-	g := &chainer{T: t, lies: map[int]string{}, kind: rapid.SampledFrom([]feedhistory.Kind{feedhistory.Archived, feedhistory.Archived, feedhistory.Paged}).Draw(t, "kind")}
+	g := &chainer{T: t, lies: map[int]string{}, kind: rapid.SampledFrom([]feedhistory.Kind{feedhistory.KindArchived, feedhistory.KindArchived, feedhistory.KindPaged}).Draw(t, "kind")}
 	for i := range rapid.SampledFrom([]int{9, 14, 20, 12, 16, 6, 3, 1}).Draw(t, "documents") {
 		host := "a.example"
 		if g.odds(25, "on another host") {
@@ -798,7 +798,7 @@ func (g *chainer) copies() {
 // depend on nothing else, so no other document redirects to it.
 func (g *chainer) moves() {
 	c := g.c
-	if g.kind != feedhistory.Archived || c.start != g.urls[0] || c.replies[c.start].Status != 0 || c.replies[c.start].Err != nil ||
+	if g.kind != feedhistory.KindArchived || c.start != g.urls[0] || c.replies[c.start].Status != 0 || c.replies[c.start].Err != nil ||
 		!g.odds(2, "moved") {
 		return
 	}
@@ -826,7 +826,7 @@ func (g *chainer) reply(i int) feedtest.Reply {
 	cut := func() string { return body[:rapid.IntRange(0, len(body)-1).Draw(g.T, "cut")] }
 	r := feedtest.Reply{Body: body}
 	if lie, ok := g.lies[i]; ok {
-		rel := map[feedhistory.Kind]string{feedhistory.Archived: "prev-archive", feedhistory.Paged: "next"}[g.kind]
+		rel := map[feedhistory.Kind]string{feedhistory.KindArchived: "prev-archive", feedhistory.KindPaged: "next"}[g.kind]
 		r.Header = append(r.Header, fmt.Sprintf("Link: <%s>; rel=%q", lie, rel))
 	} else if g.odds(10, "with a Link header") {
 		rel := rapid.SampledFrom([]string{"prev-archive", "next", "current", "next-archive"}).Draw(g.T, "relation")
@@ -920,7 +920,7 @@ func (g *chainer) document(i int) string {
 	if g.odds(30, "complete") {
 		head.WriteString("<fh:complete/>\n")
 	}
-	if g.kind == feedhistory.Archived {
+	if g.kind == feedhistory.KindArchived {
 		link("prev-archive", g.older(i))
 		if i > 0 && !g.odds(6, "without a mark") {
 			head.WriteString("<fh:archive/>\n")
@@ -987,7 +987,7 @@ type faultyChain struct {
 	processed []string
 	pending   []string
 	known     map[string]feedhistory.Known
-	own       bool // SameOrigin
+	own       bool // OneOrigin
 }
 
 // GoString shows a chain for which a property fails.
@@ -1038,7 +1038,7 @@ func (c *faultyChain) walk(ctx context.Context, perHost int, seed uint64, visit 
 	l := &feedtest.Line{Serve: c.server(), Seed: seed}
 	client := &feedhistory.Client{
 		AllowPrivate: true, Transport: l, Budget: c.budget,
-		NoGuess: true, PerHost: perHost, SameOrigin: c.own,
+		NoGuess: true, PerHost: perHost, OneOrigin: c.own,
 	}
 	n := 0
 	for doc, err := range items(walkFrom(ctx, client, c.start, c.past())) {

@@ -71,7 +71,7 @@ func (r *documentReader) documentID() string {
 // author reads an author of the feed (RFC 4287 §4.2.1).
 func (r *documentReader) author() {
 	p := personOf(r.xml.Person())
-	if r.doc.Format == RSS { // which may have the same person as managingEditor, with less
+	if r.doc.Format == FormatRSS { // which may have the same person as managingEditor, with less
 		same := func(other Person) bool { return cmp.Or(other.Name, other.Email) == cmp.Or(p.Name, p.Email) }
 		if i := slices.IndexFunc(r.doc.Authors, same); i >= 0 {
 			r.doc.Authors[i] = p

@@ -60,7 +60,7 @@ func benchParse(t require.TestingT, text string) *Document {
 // benchmarkCorpora are the documents behind the figures in BENCHMARKS.md.
 func benchmarkCorpora(b *testing.B) map[string][]string {
 	corpora := map[string][]string{}
-	for _, format := range []Format{Atom, RSS, JSONFeed} {
+	for _, format := range []Format{FormatAtom, FormatRSS, FormatJSONFeed} {
 		corpora[string(format)+"-large"] = []string{feedtest.Generated(string(format), 50, 4<<10)}
 		corpora[string(format)+"-small"] = []string{feedtest.Generated(string(format), 15, 512)}
 	}

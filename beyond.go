@@ -38,7 +38,7 @@ func (b *beyond) note(l *fetchResult) {
 		return
 	}
 	further := l.doc.Further(b.kind)
-	if next, ok := l.doc.Links.Rel(relNextArchive); ok && b.kind == Archived && l.doc.says(relPrevArchive) { // a fork
+	if next, ok := l.doc.Links.Rel(relNextArchive); ok && b.kind == KindArchived && l.doc.says(relPrevArchive) { // a fork
 		next.Href = iri.Address(next.Href)
 		further = append(further, next)
 	}
@@ -66,9 +66,9 @@ func (b *beyond) explore() {
 		if b.loops.HasSeen(next.Href) || b.processed(next.Href) {
 			continue
 		}
-		b.begin(Paged)
+		b.begin(KindPaged)
 		if next.Rel == relPrevArchive || next.Rel == relNextArchive || next.Rel == relCurrent {
-			b.kind = Archived
+			b.kind = KindArchived
 		}
 		b.examine(next)
 	}
@@ -143,7 +143,7 @@ func (b *beyond) succeeds(at lead, l *fetchResult) bool {
 	if at.Rel != relNextArchive {
 		return false
 	}
-	older, _ := l.older(Archived)
+	older, _ := l.older(KindArchived)
 	return len(older) > 0 && b.loops.HasSeen(older[0])
 }
 
@@ -161,7 +161,7 @@ func (b *beyond) isAhead(d *Document) bool {
 func (b *beyond) otherBeginning(l *fetchResult) (Link, bool) {
 	current, ok := l.doc.Links.Rel(relCurrent)
 	current.Href = iri.Address(current.Href)
-	is := ok && b.kind == Archived && l.url != b.feed.start && current.Href != l.url && current.Href != l.doc.URL &&
+	is := ok && b.kind == KindArchived && l.url != b.feed.start && current.Href != l.url && current.Href != l.doc.URL &&
 		iri.Post(current.Href) != iri.Post(b.feed.start) && !b.foreign(current.Href) && !b.begins(current.Href)
 	return current, is
 }

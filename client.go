@@ -84,7 +84,7 @@ type Client struct {
 	MaxEntries int // MaxEntries is the maximum number of entries of a document, see [Parser]; zero means 50,000.
 
 	AllowPrivate bool         // AllowPrivate allows loopback, private and special-purpose addresses, or leaves them to Transport.
-	SameOrigin   bool         // SameOrigin refuses documents from other origins than the first document's.
+	OneOrigin    bool         // OneOrigin refuses documents from other origins than the first document's.
 	NoGuess      bool         // NoGuess stops a walk from requesting documents before a link names them; see [Client.Walk].
 	Credentials  []Credential // Credentials are the secrets to send, each to its origin only.
 
@@ -191,7 +191,7 @@ func (c *Client) Clone() *Client {
 	return &Client{
 		Proxy: c.Proxy, RootCAs: c.RootCAs, Transport: c.Transport, Wrap: c.Wrap,
 		UserAgent: c.UserAgent, Budget: c.Budget, MaxBytes: c.MaxBytes, MaxEntries: c.MaxEntries,
-		AllowPrivate: c.AllowPrivate, SameOrigin: c.SameOrigin, NoGuess: c.NoGuess,
+		AllowPrivate: c.AllowPrivate, OneOrigin: c.OneOrigin, NoGuess: c.NoGuess,
 		Credentials: slices.Clip(c.Credentials), // appending to a clone's must not write into another's
 		PerHost:     c.PerHost, Pace: c.Pace, Timeout: c.Timeout, Tries: c.Tries, MaxWait: c.MaxWait,
 		Logger: c.Logger, shared: c.requester().Shared,
@@ -500,7 +500,7 @@ func feedLink(address string, doc *Document) Link {
 	return Link{Rel: relAlternate, Href: address, Type: mediaTypes[doc.Format], Title: markup.ClipTitle(doc.Title)}
 }
 
-var mediaTypes = map[Format]string{Atom: "application/atom+xml", RSS: "application/rss+xml", JSONFeed: "application/feed+json"}
+var mediaTypes = map[Format]string{FormatAtom: "application/atom+xml", FormatRSS: "application/rss+xml", FormatJSONFeed: "application/feed+json"}
 
 // A Response describes the HTTP response with a document. It is the zero value for a
 // document not fetched.

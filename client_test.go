@@ -42,7 +42,7 @@ func digestOf(body string) string {
 }
 
 // A nil Client is an error of each method that has one, and so is a Client's impossible
-// setting. The nil History of a feed without an answer is Unknown.
+// setting. The nil History of a feed without an answer is unknown.
 func TestNilClient(t *testing.T) {
 	for says, c := range map[string]*feedhistory.Client{"the Client is nil": nil, "Client.Tries is negative": {Tries: -1}} {
 		h, fetch := c.Fetch(t.Context(), "http://example.org/")
@@ -54,7 +54,7 @@ func TestNilClient(t *testing.T) {
 			require.ErrorContains(t, err, says)
 		}
 		require.Nil(t, h)
-		require.Equal(t, feedhistory.Unknown, h.Verdict())
+		require.Equal(t, feedhistory.VerdictUnknown, h.Verdict())
 		require.Zero(t, c.Wait("http://example.org/"))
 		c.CloseIdle()
 		_, err := c.Clone().Get(t.Context(), "ftp://example.org/")
@@ -281,7 +281,7 @@ func TestPrivateAddresses(t *testing.T) {
 			})
 			h, err := client.Fetch(t.Context(), feedURL)
 			require.NoError(t, err)
-			require.Equal(t, feedhistory.Partial, h.Verdict())
+			require.Equal(t, feedhistory.VerdictPartial, h.Verdict())
 			require.Len(t, h.Gaps, 1)
 			require.Equal(t, feedhistory.ReasonRefused, h.Gaps[0].Reason, "%v", h.Gaps[0])
 			refused := feedtest.ErrorAs[*feedhistory.FetchError](t, h.Gaps[0])
@@ -608,12 +608,12 @@ func TestKnown(t *testing.T) {
 	doc, err := clientOf(s).Get(t.Context(), feedURL)
 	require.NoError(t, err)
 	require.Equal(t, feedhistory.Known{
-		URL: feedURL, ETag: `"1"`, Digest: digestOf(text), Kind: feedhistory.Archived, Older: "http://a.example/archive",
+		URL: feedURL, ETag: `"1"`, Digest: digestOf(text), Kind: feedhistory.KindArchived, Older: "http://a.example/archive",
 	}, doc.Known())
 
 	parsed, err := feedhistory.Parse(strings.NewReader(feed("urn:1", "")), feedURL)
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Known{URL: feedURL, Kind: feedhistory.Plain}, parsed.Known())
+	require.Equal(t, feedhistory.Known{URL: feedURL, Kind: feedhistory.KindPlain}, parsed.Known())
 	require.Zero(t, parsed.Response)
 	require.True(t, parsed.Schedule.Next(parsed.Response).IsZero())
 }
@@ -741,7 +741,7 @@ func TestRetryAfterOfAnArchive(t *testing.T) {
 			}
 			h, err = client.Fetch(t.Context(), feedURL)
 			require.NoError(t, err)
-			require.Equal(t, feedhistory.Whole, h.Verdict())
+			require.Equal(t, feedhistory.VerdictWhole, h.Verdict())
 			require.Equal(t, 10*time.Second, time.Since(started))
 		})
 	}
@@ -818,7 +818,7 @@ func TestCarelessPublisher(t *testing.T) {
 		h, err := c.Fetch(t.Context(), "http://example.org/0")
 		require.NoError(t, err)
 		require.LessOrEqual(t, int(requests.Load()), len(f)+1)
-		if h.Verdict() != feedhistory.Whole {
+		if h.Verdict() != feedhistory.VerdictWhole {
 			return
 		}
 		there := map[string]bool{}

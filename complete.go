@@ -21,7 +21,7 @@ func (d *Document) contradicts(feed Kind) bool {
 
 // mark returns the mark of a document of this kind.
 func (k Kind) mark() string {
-	if k == Complete {
+	if k == KindComplete {
 		return "fh:complete"
 	}
 	return k.Older()

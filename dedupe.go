@@ -26,7 +26,7 @@ type History struct {
 	Unchanged int         // the number of documents that had not changed: their entries are not here
 }
 
-// Verdict returns how much of the logical feed this is: Unknown if there is neither a
+// Verdict returns how much of the logical feed this is: unknown if there is neither a
 // document nor a gap, if a document is Unchanged, and for a nil History, as Fetch returns it
 // after a 404. It is never better than the Coverage declared by the newest document.
 //
@@ -34,25 +34,25 @@ type History struct {
 // without a trace, or an archive may have been emptied.
 func (h *History) Verdict() Verdict {
 	if h == nil {
-		return Unknown
+		return VerdictUnknown
 	}
-	bound := Whole
+	bound := VerdictWhole
 	if h.Head != nil && h.Head.Coverage != nil {
 		bound = h.Head.Coverage.Verdict
 	}
 	switch {
 	case len(h.Gaps) > 0:
-		return Partial
+		return VerdictPartial
 	case h.Head == nil, h.Unchanged > 0:
-		return Unknown
-	case h.Kind == Paged:
-		return min(bound, Lossy)
-	case h.Kind == Plain:
-		return min(bound, Window)
-	case h.Kind == Complete, h.Kind == Archived:
+		return VerdictUnknown
+	case h.Kind == KindPaged:
+		return min(bound, VerdictLossy)
+	case h.Kind == KindPlain:
+		return min(bound, VerdictWindow)
+	case h.Kind == KindComplete, h.Kind == KindArchived:
 		return bound
 	}
-	return Unknown
+	return VerdictUnknown
 }
 
 // Merge merges the documents of a walk, newest first, into one history.
@@ -166,7 +166,7 @@ func (m *Merger) Add(r *Reading, err error) bool {
 
 // History returns the history of the Readings added so far, and the error Merge would
 // return. Until a walk is at its End, a Gap with ReasonInterrupted covers the rest,
-// so the verdict is Partial.
+// so the verdict is partial.
 func (m *Merger) History() (*History, error) {
 	if m.err == nil && m.h.Head == nil && m.h.Unchanged == 0 {
 		return nil, errors.New("no document to merge")

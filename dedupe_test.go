@@ -259,7 +259,7 @@ func checkMerger(t *rapid.T) {
 			gap := &feedhistory.Gap{URL: doc.URL, Reason: feedhistory.ReasonTruncated, Err: errors.New("cut"), Document: doc}
 			return item{&feedhistory.Reading{Gaps: []*feedhistory.Gap{gap}}, nil}
 		case 1:
-			return item{&feedhistory.Reading{Unchanged: true, Known: feedhistory.Known{Kind: feedhistory.Archived}}, nil}
+			return item{&feedhistory.Reading{Unchanged: true, Known: feedhistory.Known{Kind: feedhistory.KindArchived}}, nil}
 		case 2:
 			return item{&feedhistory.Reading{Document: doc}, errors.New("the network is down")}
 		}
@@ -490,7 +490,7 @@ func TestMergeErrors(t *testing.T) {
 	require.Equal(t, []string{"1", "2", "3"}, ids(h.Entries), "what was read of a damaged document counts")
 	require.Equal(t, 2, h.Documents, "it was not read to its end")
 	require.Equal(t, []*feedhistory.Gap{gap}, h.Gaps)
-	require.Equal(t, feedhistory.Partial, h.Verdict())
+	require.Equal(t, feedhistory.VerdictPartial, h.Verdict())
 
 	h, err = feedhistory.Merge(of(one, boom, three))
 	require.ErrorIs(t, err, boom)
@@ -507,39 +507,39 @@ func TestVerdict(t *testing.T) {
 		h    feedhistory.History
 		want feedhistory.Verdict
 	}{
-		{feedhistory.History{Kind: feedhistory.Complete}, feedhistory.Whole},
-		{feedhistory.History{Kind: feedhistory.Archived}, feedhistory.Whole},
-		{feedhistory.History{Kind: feedhistory.Plain}, feedhistory.Window},
-		{feedhistory.History{Kind: feedhistory.Paged}, feedhistory.Lossy}, // 5005#4
-		{feedhistory.History{Kind: feedhistory.Complete, Gaps: gaps}, feedhistory.Partial},
-		{feedhistory.History{Kind: feedhistory.Archived, Gaps: gaps}, feedhistory.Partial},
-		{feedhistory.History{Kind: feedhistory.Plain, Gaps: gaps}, feedhistory.Partial},
-		{feedhistory.History{Kind: feedhistory.Paged, Gaps: gaps}, feedhistory.Partial},
+		{feedhistory.History{Kind: feedhistory.KindComplete}, feedhistory.VerdictWhole},
+		{feedhistory.History{Kind: feedhistory.KindArchived}, feedhistory.VerdictWhole},
+		{feedhistory.History{Kind: feedhistory.KindPlain}, feedhistory.VerdictWindow},
+		{feedhistory.History{Kind: feedhistory.KindPaged}, feedhistory.VerdictLossy}, // 5005#4
+		{feedhistory.History{Kind: feedhistory.KindComplete, Gaps: gaps}, feedhistory.VerdictPartial},
+		{feedhistory.History{Kind: feedhistory.KindArchived, Gaps: gaps}, feedhistory.VerdictPartial},
+		{feedhistory.History{Kind: feedhistory.KindPlain, Gaps: gaps}, feedhistory.VerdictPartial},
+		{feedhistory.History{Kind: feedhistory.KindPaged, Gaps: gaps}, feedhistory.VerdictPartial},
 	} {
 		test.h.Head = &feedhistory.Document{}
 		require.Equal(t, test.want, test.h.Verdict())
 		test.h.Head.Coverage = &feedhistory.Coverage{} // whose author forgot the verdict
-		require.Contains(t, []feedhistory.Verdict{feedhistory.Unknown, feedhistory.Partial}, test.h.Verdict())
+		require.Contains(t, []feedhistory.Verdict{feedhistory.VerdictUnknown, feedhistory.VerdictPartial}, test.h.Verdict())
 	}
 }
 
 // No zero value claims that anything is there.
 func TestNothingIsUnknown(t *testing.T) {
-	require.Equal(t, feedhistory.Unknown, new(feedhistory.History).Verdict())
+	require.Equal(t, feedhistory.VerdictUnknown, new(feedhistory.History).Verdict())
 	require.Equal(t, "unknown", feedhistory.Verdict(0).String())
 	gaps := (&feedhistory.Document{URL: "http://example.org/", Coverage: &feedhistory.Coverage{}}).Declared()
 	require.Len(t, gaps, 1)
-	for v := feedhistory.Unknown; v <= feedhistory.Whole; v++ {
+	for v := feedhistory.VerdictUnknown; v <= feedhistory.VerdictWhole; v++ {
 		var back feedhistory.Verdict
 		require.NoError(t, back.UnmarshalText([]byte(v.String())))
 		require.Equal(t, v, back)
-		require.Equal(t, v >= feedhistory.Window, v == feedhistory.Window || v == feedhistory.Whole)
+		require.Equal(t, v >= feedhistory.VerdictWindow, v == feedhistory.VerdictWindow || v == feedhistory.VerdictWhole)
 	}
-	require.Equal(t, feedhistory.Unknown, (*feedhistory.History)(nil).Verdict())
-	require.Equal(t, feedhistory.Unknown, (&feedhistory.History{Head: &feedhistory.Document{}}).Verdict())
+	require.Equal(t, feedhistory.VerdictUnknown, (*feedhistory.History)(nil).Verdict())
+	require.Equal(t, feedhistory.VerdictUnknown, (&feedhistory.History{Head: &feedhistory.Document{}}).Verdict())
 	var v feedhistory.Verdict
 	require.Error(t, v.UnmarshalText([]byte("splendid")))
-	for word, want := range map[string]feedhistory.Verdict{"whole": feedhistory.Whole, "window": feedhistory.Window, "lossy": feedhistory.Lossy, "partial": feedhistory.Partial} {
+	for word, want := range map[string]feedhistory.Verdict{"whole": feedhistory.VerdictWhole, "window": feedhistory.VerdictWindow, "lossy": feedhistory.VerdictLossy, "partial": feedhistory.VerdictPartial} {
 		require.NoError(t, v.UnmarshalText([]byte(word))) // as stored by earlier versions
 		require.Equal(t, want, v)
 	}
@@ -550,7 +550,7 @@ func TestMergeHead(t *testing.T) {
 	first := &feedhistory.Document{Title: "newest", Complete: true, Entries: []*feedhistory.Entry{{ID: "1"}}, Deleted: []feedhistory.Tombstone{{Ref: "2"}}}
 	h := merge(t, first, &feedhistory.Document{Title: "older"})
 	require.Equal(t, "newest", h.Head.Title)
-	require.Equal(t, feedhistory.Complete, h.Kind)
+	require.Equal(t, feedhistory.KindComplete, h.Kind)
 	require.Empty(t, h.Head.Entries)
 	require.Empty(t, h.Head.Deleted)
 	require.Len(t, first.Entries, 1, "the document itself is left as it was")
@@ -576,7 +576,7 @@ func TestMergeOfAWalkThatWasLeft(t *testing.T) {
 			require.False(t, all != nil && isUnread(all))
 			for n := 1; n < min(items, 6); n++ {
 				h, _ := leave(t, text, n)
-				require.True(t, h == nil || h.Verdict() == feedhistory.Partial, "left after %d of %d: %v", n, items, h)
+				require.True(t, h == nil || h.Verdict() == feedhistory.VerdictPartial, "left after %d of %d: %v", n, items, h)
 			}
 		})
 	}
@@ -586,13 +586,13 @@ func TestMergeOfAWalkThatWasLeft(t *testing.T) {
 func TestMergeOfAWalkThatWasLeftAtItsEnd(t *testing.T) {
 	const plain = "-- /feed.atom --\n<feed xmlns=\"http://www.w3.org/2005/Atom\"><entry><id>urn:1</id></entry></feed>\n"
 	h, _ := leave(t, plain, 2)
-	require.Equal(t, feedhistory.Window, h.Verdict())
+	require.Equal(t, feedhistory.VerdictWindow, h.Verdict())
 	h, _ = leave(t, plain, 1)
 	require.True(t, isUnread(h))
 	const archived = "-- /feed.atom --\n<feed xmlns=\"http://www.w3.org/2005/Atom\"><link rel=\"prev-archive\" href=\"/1.atom\"/></feed>\n" +
 		"-- /1.atom --\n<feed xmlns=\"http://www.w3.org/2005/Atom\"><link rel=\"next-archive\" href=\"/feed.atom\"/></feed>\n"
 	h, _ = leave(t, archived, 3)
-	require.Equal(t, feedhistory.Whole, h.Verdict())
+	require.Equal(t, feedhistory.VerdictWhole, h.Verdict())
 	h, _ = leave(t, archived, 2)
 	require.True(t, isUnread(h))
 }
@@ -648,20 +648,20 @@ func TestMergeWithoutAWalk(t *testing.T) {
 		unread  []string
 		verdict feedhistory.Verdict
 	}{
-		"all":                    {[]*feedhistory.Document{feed, three, two, one}, nil, feedhistory.Whole},
-		"in another order":       {[]*feedhistory.Document{feed, one, three, two}, nil, feedhistory.Whole},
-		"the first":              {[]*feedhistory.Document{feed}, []string{"/3"}, feedhistory.Partial},
-		"two of four":            {[]*feedhistory.Document{feed, three}, []string{"/2"}, feedhistory.Partial},
-		"without the middle":     {[]*feedhistory.Document{feed, three, one}, []string{"/2"}, feedhistory.Partial},
-		"one archive":            {[]*feedhistory.Document{one}, []string{"/feed"}, feedhistory.Partial},
-		"archives":               {[]*feedhistory.Document{three, two, one}, []string{"/feed"}, feedhistory.Partial},
-		"an archive of a feed":   {[]*feedhistory.Document{read("/x", `<fh:archive/>`)}, []string{"/x"}, feedhistory.Partial},
-		"a page":                 {[]*feedhistory.Document{read("/p", `<link rel="next" href="/p2"/>`)}, []string{"/p2"}, feedhistory.Partial},
-		"pages":                  {[]*feedhistory.Document{read("/p", `<link rel="next" href="/p2"/>`), read("/p2", `<link rel="previous" href="/p"/>`)}, nil, feedhistory.Lossy},
-		"a plain feed":           {[]*feedhistory.Document{read("/plain", "")}, nil, feedhistory.Window},
-		"a complete one":         {[]*feedhistory.Document{read("/c", `<fh:complete/>`)}, nil, feedhistory.Whole},
-		"by the name it has":     {[]*feedhistory.Document{feed, read("/elsewhere", `<fh:archive/><link rel="self" href="/3"/>`)}, nil, feedhistory.Whole},
-		"with a part of its own": {[]*feedhistory.Document{read("/feed", `<link rel="prev-archive" href="/3#part"/>`), archive("/3", "")}, nil, feedhistory.Whole},
+		"all":                    {[]*feedhistory.Document{feed, three, two, one}, nil, feedhistory.VerdictWhole},
+		"in another order":       {[]*feedhistory.Document{feed, one, three, two}, nil, feedhistory.VerdictWhole},
+		"the first":              {[]*feedhistory.Document{feed}, []string{"/3"}, feedhistory.VerdictPartial},
+		"two of four":            {[]*feedhistory.Document{feed, three}, []string{"/2"}, feedhistory.VerdictPartial},
+		"without the middle":     {[]*feedhistory.Document{feed, three, one}, []string{"/2"}, feedhistory.VerdictPartial},
+		"one archive":            {[]*feedhistory.Document{one}, []string{"/feed"}, feedhistory.VerdictPartial},
+		"archives":               {[]*feedhistory.Document{three, two, one}, []string{"/feed"}, feedhistory.VerdictPartial},
+		"an archive of a feed":   {[]*feedhistory.Document{read("/x", `<fh:archive/>`)}, []string{"/x"}, feedhistory.VerdictPartial},
+		"a page":                 {[]*feedhistory.Document{read("/p", `<link rel="next" href="/p2"/>`)}, []string{"/p2"}, feedhistory.VerdictPartial},
+		"pages":                  {[]*feedhistory.Document{read("/p", `<link rel="next" href="/p2"/>`), read("/p2", `<link rel="previous" href="/p"/>`)}, nil, feedhistory.VerdictLossy},
+		"a plain feed":           {[]*feedhistory.Document{read("/plain", "")}, nil, feedhistory.VerdictWindow},
+		"a complete one":         {[]*feedhistory.Document{read("/c", `<fh:complete/>`)}, nil, feedhistory.VerdictWhole},
+		"by the name it has":     {[]*feedhistory.Document{feed, read("/elsewhere", `<fh:archive/><link rel="self" href="/3"/>`)}, nil, feedhistory.VerdictWhole},
+		"with a part of its own": {[]*feedhistory.Document{read("/feed", `<link rel="prev-archive" href="/3#part"/>`), archive("/3", "")}, nil, feedhistory.VerdictWhole},
 	} {
 		for _, streaming := range []bool{false, true} {
 			var m feedhistory.Merger

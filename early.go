@@ -46,7 +46,7 @@ func (e *early) source() chain.Source[*fetchResult, *Document] {
 func (e *early) named(head *Document) (url string, early bool) {
 	kind := e.kind
 	if e.feed.start == "" {
-		if kind = Archived; head.Kind() != Archived || !head.isSubscription() || head.beginsElsewhere() {
+		if kind = KindArchived; head.Kind() != KindArchived || !head.isSubscription() || head.beginsElsewhere() {
 			return "", false
 		}
 	}
@@ -55,13 +55,13 @@ func (e *early) named(head *Document) (url string, early bool) {
 	}
 	link, ok := head.Links.Rel(kind.Older())
 	url = iri.Address(link.Href)
-	return url, ok && link.distance() == 0 && !(kind == Archived && e.feed.start != "" && e.processed(head.URL)) && e.known(url) == (Known{}) && e.may(url)
+	return url, ok && link.distance() == 0 && !(kind == KindArchived && e.feed.start != "" && e.processed(head.URL)) && e.known(url) == (Known{}) && e.may(url)
 }
 
 // may reports whether a document may be requested before the walk needs it.
 func (e *early) may(url string) bool {
 	return !e.loops.HasSeen(url) && !e.foreign(url) && !e.ahead.Has(url) && !e.meter.spent(e.ahead.Len()-1) && !e.processed(url) &&
-		(e.kind != Paged || e.past.Last == nil)
+		(e.kind != KindPaged || e.past.Last == nil)
 }
 
 // mayGuess reports whether a document not named by a link yet may be requested. Pages need
@@ -69,8 +69,8 @@ func (e *early) may(url string) bool {
 // decides whether the walk needs a known one.
 func (e *early) mayGuess(url string) bool {
 	switch {
-	case e.feed.start == "", e.c.NoGuess, e.c.Pace > 0, e.kind != Archived && e.kind != Paged, e.kind == Paged && e.feed.newest.IsZero(),
-		(e.kind == Paged || e.past.Processed != nil) && e.known(url) != (Known{}):
+	case e.feed.start == "", e.c.NoGuess, e.c.Pace > 0, e.kind != KindArchived && e.kind != KindPaged, e.kind == KindPaged && e.feed.newest.IsZero(),
+		(e.kind == KindPaged || e.past.Processed != nil) && e.known(url) != (Known{}):
 		return false
 	}
 	return iri.AreSameOrigin(e.feed.start, url) && e.c.requester().IsPatient(url) && e.may(url)

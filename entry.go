@@ -43,7 +43,7 @@ func digestID(h hash.Hash) string { return "urn:sha256:" + hex.EncodeToString(h.
 // say writes an entry's content, so the digest stays the same when the entry is written
 // elsewhere and read again.
 func (e *Entry) say(w io.Writer, format Format) {
-	if format == JSONFeed {
+	if format == FormatJSONFeed {
 		_, _ = io.WriteString(w, e.raw)
 		return
 	}
@@ -153,11 +153,11 @@ func onePost(entries []*Entry) []*Entry {
 // Entry.Digest. The error is a *ParseError.
 func ReadEntry(format Format, data, base string) (*Entry, error) {
 	switch format {
-	case JSONFeed:
+	case FormatJSONFeed:
 		data = `{"version":"https://jsonfeed.org/version/1.1","items":[` + data + "]}"
-	case RSS:
+	case FormatRSS:
 		data = "<rss" + namespaceOf(data) + "><channel>" + data + "</channel></rss>"
-	case Atom, "":
+	case FormatAtom, "":
 		data = "<feed" + namespaceOf(data) + ">" + data + "</feed>"
 	default:
 		return nil, &ParseError{URL: base, Reason: ReasonMalformed, Clause: clauseFeed, Err: fmt.Errorf("its format is unknown: %s", clip(string(format)))}
@@ -218,7 +218,7 @@ func (e *Entry) element() feedxml.Element {
 // entry with the same content; nil if the ID is not valid.
 func (e *Entry) XML() []byte {
 	e, err := e.current()
-	if err != nil || e.format() == JSONFeed {
+	if err != nil || e.format() == FormatJSONFeed {
 		return nil
 	}
 	scope := e.surroundings()
@@ -237,7 +237,7 @@ func (e *Entry) Signed() *Entry {
 	if len(authors) == 0 {
 		return e
 	}
-	if e.format() == JSONFeed {
+	if e.format() == FormatJSONFeed {
 		return e.signedJSON(authors)
 	}
 	var b strings.Builder
@@ -252,7 +252,7 @@ func (e *Entry) Signed() *Entry {
 // authors returns the authors an entry has from its feed. Their number is limited,
 // because every entry repeats them.
 func (e *Entry) authors() []Person {
-	if e.raw == "" || e.signed || e.format() == RSS {
+	if e.raw == "" || e.signed || e.format() == FormatRSS {
 		return nil // a channel's managing editor is not the author of its items
 	}
 	size := 0
@@ -286,7 +286,7 @@ func (e *Entry) current() (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := ReadEntry(Atom, text, "")
+	made, err := ReadEntry(FormatAtom, text, "")
 	if err != nil {
 		return nil, err
 	}
@@ -507,7 +507,7 @@ func (r *entryReader) isIDLost(e *Entry) bool {
 		return false
 	}
 	name := "guid"
-	if r.doc.Format == Atom {
+	if r.doc.Format == FormatAtom {
 		name = "id"
 	}
 	return xmlscan.HasEndTag(r.text[r.start:r.xml.End()], name)
@@ -536,7 +536,7 @@ func (r *entryReader) mended(e *Entry) {
 // hasTwoLinks reports whether an item of RSS, which should have one link, has two.
 func (r *entryReader) hasTwoLinks(e *Entry) bool {
 	link, _ := e.Links.Rel(relAlternate)
-	return r.doc.Format == RSS && slices.ContainsFunc(e.Links, func(l Link) bool { return l.Rel == relAlternate && l.Href != link.Href })
+	return r.doc.Format == FormatRSS && slices.ContainsFunc(e.Links, func(l Link) bool { return l.Rel == relAlternate && l.Href != link.Href })
 }
 
 // keptBy reads the current element, which names the reader whose copy the entry is.
@@ -604,7 +604,7 @@ func (l *entryList) noteShared() {
 	for _, at := range l.shared() {
 		id := l.in.doc.Entries[at].ID
 		why := "entries with nothing else in common share an id, so only one of them counts: "
-		if l.in.doc.Format != Atom {
+		if l.in.doc.Format != FormatAtom {
 			why = "entries with different titles and links share an id, so each goes by its link: "
 			for _, e := range l.in.doc.Entries {
 				if e.ID == id && e.Links.has(relAlternate) {
@@ -664,7 +664,7 @@ func (e *Entry) differs(other *Entry) bool {
 	if page(a) == "" || page(b) == "" || page(a) == page(b) {
 		return false
 	}
-	if e.format() == Atom && e.Time().Equal(other.Time()) {
+	if e.format() == FormatAtom && e.Time().Equal(other.Time()) {
 		return false
 	}
 	title := e.Title().Body

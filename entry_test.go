@@ -21,7 +21,7 @@ func TestPictureOfJSON(t *testing.T) {
 		`{"id":"1","image":"a.png","content_text":"text"}`: "text",
 		`{"id":"1"}`: "",
 	} {
-		e, err := feedhistory.ReadEntry(feedhistory.JSONFeed, item, "http://h/")
+		e, err := feedhistory.ReadEntry(feedhistory.FormatJSONFeed, item, "http://h/")
 		require.NoError(t, err)
 		require.Equal(t, want, e.Content().Body, item)
 	}
@@ -41,7 +41,7 @@ func TestJSONNames(t *testing.T) {
 		doc, err := feedhistory.Parse(strings.NewReader(fmt.Sprintf(feed, item)), "")
 		require.NoError(t, err, item)
 		require.Equal(t, want, doc.Entries[0].ID, item)
-		again, err := feedhistory.ReadEntry(feedhistory.JSONFeed, string(doc.Entries[0].JSON()), "")
+		again, err := feedhistory.ReadEntry(feedhistory.FormatJSONFeed, string(doc.Entries[0].JSON()), "")
 		require.NoError(t, err)
 		require.Equal(t, want, again.ID)
 		for _, l := range again.Links {
@@ -87,7 +87,7 @@ func TestItemsThatShareALink(t *testing.T) {
 func testReadAgain(t *testing.T, e *feedhistory.Entry, base string) {
 	t.Helper()
 	data := string(e.XML())
-	if e.Head.Format == feedhistory.JSONFeed {
+	if e.Head.Format == feedhistory.FormatJSONFeed {
 		data = string(e.JSON())
 	}
 	twin, err := feedhistory.ReadEntry(e.Head.Format, data, base)
@@ -111,7 +111,7 @@ func TestReadEntryRefuses(t *testing.T) {
 		"two entries":     "<entry><id>a</id></entry><entry><id>b</id></entry>",
 		"a broken one":    "<entry><id>a</id>",
 	} {
-		_, err := feedhistory.ReadEntry(feedhistory.Atom, data, "http://example.org/feed")
+		_, err := feedhistory.ReadEntry(feedhistory.FormatAtom, data, "http://example.org/feed")
 		parse := feedtest.ErrorAs[*feedhistory.ParseError](t, err, name)
 		require.Equal(t, "http://example.org/feed", parse.URL, name)
 	}
@@ -139,10 +139,10 @@ func TestGapWithoutReason(t *testing.T) {
 		gap := &feedhistory.Gap{URL: "http://example.org/", Reason: reason, Err: errors.New("it is missing")}
 		require.Equal(t, want+": http://example.org/: it is missing", gap.Error())
 		require.NotEmpty(t, reason.Advice())
-		require.Equal(t, feedhistory.Partial, (&feedhistory.History{Head: &feedhistory.Document{}, Kind: feedhistory.Complete, Gaps: []*feedhistory.Gap{gap}}).Verdict())
+		require.Equal(t, feedhistory.VerdictPartial, (&feedhistory.History{Head: &feedhistory.Document{}, Kind: feedhistory.KindComplete, Gaps: []*feedhistory.Gap{gap}}).Verdict())
 	}
 	for _, kind := range []feedhistory.Kind{"", feedhistory.KindUnknown, "of-tomorrow"} {
-		require.Equal(t, feedhistory.Unknown, (&feedhistory.History{Head: &feedhistory.Document{}, Kind: kind}).Verdict())
+		require.Equal(t, feedhistory.VerdictUnknown, (&feedhistory.History{Head: &feedhistory.Document{}, Kind: kind}).Verdict())
 	}
 }
 

@@ -144,7 +144,7 @@ func isStatus(err error, statuses ...int) bool {
 	return ok && e.Reason == ReasonStatus && slices.Contains(statuses, e.Status)
 }
 
-// errOrigin is in the FetchError of a document of another origin, with Client.SameOrigin.
+// errOrigin is in the FetchError of a document of another origin, with Client.OneOrigin.
 var errOrigin = errors.New("its origin is not the feed's")
 
 // errRemembered is in the FetchError for a request that was not made, because the host had
@@ -578,7 +578,7 @@ func (g *Gap) Word() string {
 func (g *Gap) isSame(other *Gap) bool { return g.URL == other.URL && g.Word() == other.Word() }
 
 // Declared returns the gaps declared by the document itself: those of its Coverage, and
-// at least one if that is Partial or Unknown. Walk requests none of these documents.
+// at least one if that is partial or unknown. Walk requests none of these documents.
 func (d *Document) Declared() (gaps []*Gap) {
 	if d.Coverage == nil {
 		return nil
@@ -588,7 +588,7 @@ func (d *Document) Declared() (gaps []*Gap) {
 		gap.URL, gap.From = cmp.Or(gap.URL, d.URL), d.URL
 		gaps = append(gaps, &gap)
 	}
-	if v := d.Coverage.Verdict; len(gaps) == 0 && (v == Partial || v == Unknown) {
+	if v := d.Coverage.Verdict; len(gaps) == 0 && (v == VerdictPartial || v == VerdictUnknown) {
 		gaps = append(gaps, &Gap{URL: d.URL, From: d.URL, Reason: ReasonDeclared, Err: declaredGap("")})
 	}
 	for _, gap := range gaps {
@@ -630,7 +630,7 @@ func (d *Document) mendedDamage(feed Kind) *ParseError {
 	}
 	_, onward := d.Links.Rel(feed.Older())
 	onward = onward || d.loses(feed.Older()) // which is another gap
-	if !d.damage.entries && (onward || feed == Complete) {
+	if !d.damage.entries && (onward || feed == KindComplete) {
 		return nil
 	}
 	return d.damage.err
@@ -645,7 +645,7 @@ func (d *Document) mendedDamage(feed Kind) *ParseError {
 //   - the link to an older document, if there is none, and something outside the
 //     entries had to be mended: an element without an end tag, an end tag without an
 //     element, a tag or value without an end, or one with something foreign in it. A
-//     Complete feed needs no such link. Attributes merely without quotes or a value,
+//     complete feed needs no such link. Attributes merely without quotes or a value,
 //     end tags in another case, and a "<" without markup lose nothing.
 func (d *Document) Missing(feed Kind) []*Gap {
 	gaps := slices.Clip(d.gaps)

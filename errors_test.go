@@ -99,7 +99,7 @@ func TestSameOriginRule(t *testing.T) {
 			}
 			fmt.Fprintf(w, `<feed xmlns="http://www.w3.org/2005/Atom"><link rel="prev-archive" href="%s"/></feed>`, link)
 		}))
-		c := &feedhistory.Client{AllowPrivate: true, SameOrigin: true}
+		c := &feedhistory.Client{AllowPrivate: true, OneOrigin: true}
 		h, err := c.Fetch(t.Context(), server.URL)
 		c.CloseIdle()
 		require.NoError(t, err)
@@ -366,7 +366,7 @@ func TestDeclaredGapsOnce(t *testing.T) {
 		<m:mirror verdict="lossy"><m:gap reason="status" `+url+`/><m:gap reason="loop" `+url+`/><m:gap reason="eaten by the dog" `+url+`/>
 			<m:gap reason="lost" `+url+`/><m:gap reason="declared" `+url+`/></m:mirror></feed>`), "")
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Partial, doc.Coverage.Verdict)
+	require.Equal(t, feedhistory.VerdictPartial, doc.Coverage.Verdict)
 	var words []string
 	for _, g := range doc.Coverage.Gaps {
 		words = append(words, g.Word())

@@ -42,7 +42,7 @@
 // have all that the formats define. Package togofeed has the form of gofeed.
 //
 // [Client.Poll] polls one document conditionally: give it the Known of the last Reading.
-// [Schedule.Next] says when to poll next. The Walk of package mirror polls a whole history: a program stores the Ledger of
+// [Schedule.Next] says when to poll next. The Poll of package mirror polls a whole history: a program stores the Ledger of
 // one walk, and passes it to the next.
 //
 // Package compose makes entries and documents, and writes them; package publish does the
@@ -72,7 +72,8 @@
 //
 // In comments, 5005#20 is duty 20 of RFC 5005; RFC5005.md lists the duties.
 //
-// A function that takes a context may return the error of the context.
+// A function that takes a context may return the error of the context. A method of a nil pointer
+// panics, in every package, unless its comment says what nil means.
 package feedhistory
 
 import (
@@ -102,9 +103,9 @@ type Format string
 
 // The formats Parse reads.
 const (
-	Atom     Format = "atom"     // Atom 1.0 (RFC 4287) and 0.3
-	RSS      Format = "rss"      // RSS 2.0, 0.9x and 1.0
-	JSONFeed Format = "jsonfeed" // JSON Feed 1.0 and 1.1
+	FormatAtom     Format = "atom"     // Atom 1.0 (RFC 4287) and 0.3
+	FormatRSS      Format = "rss"      // RSS 2.0, 0.9x and 1.0
+	FormatJSONFeed Format = "jsonfeed" // JSON Feed 1.0 and 1.1
 )
 
 // A Kind says how a feed document takes part in its logical feed; "" means the same as
@@ -114,24 +115,24 @@ type Kind string
 // The kinds of feed, from RFC 5005. Where a document combines them, which the
 // RFC leaves undefined (5005#26), complete beats archived, which beats paged.
 const (
-	KindUnknown Kind = unknown    // nothing has been read
-	Plain       Kind = "plain"    // declares no history: a window on the latest entries
-	Complete    Kind = "complete" // §2: this document holds every entry
-	Paged       Kind = "paged"    // §3: a lossy series of pages
-	Archived    Kind = "archived" // §4: a subscription document, or one of its archives
+	KindUnknown  Kind = unknown    // nothing has been read
+	KindPlain    Kind = "plain"    // declares no history: a window on the latest entries
+	KindComplete Kind = "complete" // §2: this document holds every entry
+	KindPaged    Kind = "paged"    // §3: a lossy series of pages
+	KindArchived Kind = "archived" // §4: a subscription document, or one of its archives
 )
 
 // A Verdict says how much of the logical feed a History has.
 type Verdict uint8
 
-// The verdicts, the best last: v >= Window means nothing is known to be missing, and the min
+// The verdicts, the best last: v >= VerdictWindow means nothing is known to be missing, and the min
 // of two verdicts is that of a history that depends on both.
 const (
-	Unknown Verdict = iota // nothing has been read
-	Partial                // something is missing, or may be: see Gaps (5005#23, 5005#24)
-	Lossy                  // all pages of a paged feed, which may change while they are read (5005#4)
-	Window                 // one plain document, which says nothing about earlier entries
-	Whole                  // a complete feed, or an archived one whose chain was read to its end
+	VerdictUnknown Verdict = iota // nothing has been read
+	VerdictPartial                // something is missing, or may be: see Gaps (5005#23, 5005#24)
+	VerdictLossy                  // all pages of a paged feed, which may change while they are read (5005#4)
+	VerdictWindow                 // one plain document, which says nothing about earlier entries
+	VerdictWhole                  // a complete feed, or an archived one whose chain was read to its end
 )
 
 var verdicts = [...]string{unknown, "partial", "lossy", "window", "whole"}
@@ -204,13 +205,13 @@ func (d *Document) Text() string { return d.text }
 func (d *Document) Kind() Kind {
 	switch {
 	case d.isComplete():
-		return Complete
+		return KindComplete
 	case d.isArchived():
-		return Archived
+		return KindArchived
 	case d.isPaged():
-		return Paged
+		return KindPaged
 	}
-	return Plain
+	return KindPlain
 }
 
 // Combines returns every kind the document declares, Kind's first; nil for a plain
@@ -218,13 +219,13 @@ func (d *Document) Kind() Kind {
 // (5005#26).
 func (d *Document) Combines() (kinds []Kind) {
 	if d.isComplete() {
-		kinds = append(kinds, Complete)
+		kinds = append(kinds, KindComplete)
 	}
 	if d.isArchived() {
-		kinds = append(kinds, Archived)
+		kinds = append(kinds, KindArchived)
 	}
 	if d.isPaged() {
-		kinds = append(kinds, Paged)
+		kinds = append(kinds, KindPaged)
 	}
 	return kinds
 }
@@ -378,7 +379,7 @@ func (e *Entry) text(which feedxml.TextOf) Text {
 	if e.raw == "" { // a program made it
 		return Text{}
 	}
-	if e.format() == JSONFeed {
+	if e.format() == FormatJSONFeed {
 		return e.jsonText(which)
 	}
 	texts := e.published()
@@ -387,7 +388,7 @@ func (e *Entry) text(which feedxml.TextOf) Text {
 
 // literalTitle returns the title; in RSS, with its references to characters as they are.
 func (e *Entry) literalTitle() string {
-	if e.format() == JSONFeed {
+	if e.format() == FormatJSONFeed {
 		return e.Title().Body
 	}
 	texts := e.published()

@@ -70,7 +70,7 @@ func TestNumbers(t *testing.T) {
 			numbers(c)[name].SetInt(largest)
 			h, err = c.Fetch(t.Context(), site.URL+"/feed.atom")
 			require.NoError(t, err)
-			require.Equal(t, feedhistory.Whole, h.Verdict(), "%v", h.Gaps)
+			require.Equal(t, feedhistory.VerdictWhole, h.Verdict(), "%v", h.Gaps)
 			require.Equal(t, 3, h.Documents)
 			c.CloseIdle()
 		})
@@ -115,7 +115,7 @@ func TestWrap(t *testing.T) {
 	allowed.AllowPrivate = true
 	h, err := allowed.Fetch(t.Context(), site.URL+"/feed.atom")
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Whole, h.Verdict())
+	require.Equal(t, feedhistory.VerdictWhole, h.Verdict())
 	require.EqualValues(t, 4, asked.Load())
 	require.Equal(t, 2, made, "once for each client")
 	allowed.CloseIdle()

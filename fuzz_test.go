@@ -59,7 +59,7 @@ func checkEntry(t *testing.T, e *feedhistory.Entry) {
 	require.NotEmpty(t, e.ID)
 	text := e.XML()
 	if text == nil {
-		require.Equal(t, feedhistory.JSONFeed, e.Head.Format)
+		require.Equal(t, feedhistory.FormatJSONFeed, e.Head.Format)
 		return
 	}
 	feedtest.WellFormed(t, text, xmlscan.WellFormed)

@@ -51,8 +51,8 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 // based returns an extension with the base that its references need as text: the addresses of
 // contributors, and those in the members of a JSON Feed.
 func (e *Entry) based(extension string) string {
-	isContributor := e.format() == Atom && strings.Contains(extension, "contributor")
-	if !isContributor && e.format() != JSONFeed || strings.Contains(extension, " xml:base=") {
+	isContributor := e.format() == FormatAtom && strings.Contains(extension, "contributor")
+	if !isContributor && e.format() != FormatJSONFeed || strings.Contains(extension, " xml:base=") {
 		return extension
 	}
 	relative := e.element()
@@ -110,7 +110,7 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return err
 	}
-	read, err := ReadEntry(Atom, text, "")
+	read, err := ReadEntry(FormatAtom, text, "")
 	if err != nil {
 		return err
 	}

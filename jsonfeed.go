@@ -93,7 +93,7 @@ type jsonReader struct {
 // readJSON reads a text, whose control characters may be escaped.
 func (p Parser) readJSON(text, base string, escaped *jsonfeed.Escaped) *jsonReader {
 	r := &jsonReader{reading: p.newReading(text, base), escaped: escaped}
-	r.doc.Format = JSONFeed
+	r.doc.Format = FormatJSONFeed
 	r.head.in, r.list.in = &r.reading, &r.reading
 	r.values = jsonfeed.New(escaped.Text, func(message string, offset int) { r.note("json-type", message, escaped.Original(offset)) })
 	for _, at := range escaped.Escapes[:min(len(escaped.Escapes), maxControlNotes)] {
@@ -322,7 +322,7 @@ func (e *Entry) picture() Text {
 // JSON returns the item of a JSON Feed as published; nil in the XML formats, and if the
 // entry's fields were set since it was read: see XML.
 func (e *Entry) JSON() json.RawMessage {
-	if e.format() != JSONFeed || e.isAltered() {
+	if e.format() != FormatJSONFeed || e.isAltered() {
 		return nil
 	}
 	return json.RawMessage(e.raw)

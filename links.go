@@ -244,9 +244,9 @@ func headerLinks(fields []string, base string, longest int) (links Links, lost [
 // prev-archive in an archived feed, next in a paged one; "" if none does.
 func (k Kind) Older() string {
 	switch k {
-	case Archived:
+	case KindArchived:
 		return relPrevArchive
-	case Paged:
+	case KindPaged:
 		return relNext
 	}
 	return ""
@@ -281,12 +281,12 @@ func (d *Document) Further(feed Kind) (further Links) {
 // to a document outside of it.
 func (d *Document) goesBeyond(feed Kind, rel string) bool {
 	switch feed {
-	case Complete:
+	case KindComplete:
 		return isHistory(rel)
-	case Archived:
+	case KindArchived:
 		return rel == relNext || rel == relPrevious || rel == relLast || rel == relPrevArchive ||
 			rel == relNextArchive && !d.says(relPrevArchive)
-	case Paged:
+	case KindPaged:
 		return rel == relPrevArchive || rel == relNext || rel == relLast && !d.says(relNext)
 	}
 	return false

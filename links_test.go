@@ -74,7 +74,7 @@ func TestHeaderLinksYield(t *testing.T) {
 
 	d, err = p.Parse(strings.NewReader(`{"version": "https://jsonfeed.org/version/1.1", "items": []}`), "http://example.org/")
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Paged, d.Kind())
+	require.Equal(t, feedhistory.KindPaged, d.Kind())
 }
 
 func TestRelation(t *testing.T) {

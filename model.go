@@ -125,9 +125,9 @@ func (e *Entry) Source() *Document {
 	case s.Atom != "":
 		return sourceDocument(s.Atom)
 	case s.URL != "":
-		return &Document{Format: RSS, Title: s.Title, Links: Links{{Rel: relSelf, Href: s.URL}}}
+		return &Document{Format: FormatRSS, Title: s.Title, Links: Links{{Rel: relSelf, Href: s.URL}}}
 	case s.Title != "":
-		return &Document{Format: RSS, Title: s.Title}
+		return &Document{Format: FormatRSS, Title: s.Title}
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func sourceDocument(element string) *Document {
 	if !r.xml.Child(0) {
 		return nil
 	}
-	r.begin(Atom)
+	r.begin(FormatAtom)
 	r.atomFeed()
 	if r.xml.Err() != nil || r.err != nil {
 		return nil

@@ -76,7 +76,7 @@ func TestEntriesOfRichDocuments(t *testing.T) {
 			[]Person{{Name: "Ida", URI: "http://a.example/ida"}},
 			[]Category{{Term: "c", Label: "C"}},
 			"(c) N", "http://a.example/1/replies", "http://a.example/1",
-			&Document{Format: Atom, ID: "urn:s", Title: "S", Links: Links{{Rel: "self", Href: "http://a.example/s.atom"}}},
+			&Document{Format: FormatAtom, ID: "urn:s", Title: "S", Links: Links{{Rel: "self", Href: "http://a.example/s.atom"}}},
 			Enclosure{URL: "http://a.example/1.mp3", Type: "audio/mpeg", Length: 1000, Title: "Sound"}, "",
 		},
 		{
@@ -85,7 +85,7 @@ func TestEntriesOfRichDocuments(t *testing.T) {
 			[]Person{{Name: "Bob"}},
 			[]Category{{Term: "c", Scheme: "http://a.example/c"}, {Term: "c2"}},
 			"(c) N", "http://a.example/1#c", "http://a.example/1",
-			&Document{Format: RSS, Title: "S", Links: Links{{Rel: "self", Href: "http://s.example/rss"}}},
+			&Document{Format: FormatRSS, Title: "S", Links: Links{{Rel: "self", Href: "http://s.example/rss"}}},
 			Enclosure{URL: "http://a.example/1.mp3", Type: "audio/mpeg", Length: 1000, Duration: 3723 * time.Second}, "http://a.example/1.jpg",
 		},
 		{

@@ -17,14 +17,14 @@ func (d *Document) isPaged() bool {
 
 // isLast reports whether the caller wants no page beyond this one.
 func (a *along) isLast(l *fetchResult) bool {
-	return a.kind == Paged && a.past.Last != nil && l.doc != nil && a.past.Last(l.doc)
+	return a.kind == KindPaged && a.past.Last != nil && l.doc != nil && a.past.Last(l.doc)
 }
 
 // watchPages looks for entries that have moved from one page to the next. A page requested
 // before the newer one was answered may lack such an entry, and the newer one too. But the
 // first of them is then on two pages, so the pages after these are requested again.
 func (a *along) watchPages(l *fetchResult) {
-	if a.kind != Paged {
+	if a.kind != KindPaged {
 		return
 	}
 	isNewer := func(e *Entry) bool { return e.Time().After(a.feed.newest) } // more posts have come than had been read

@@ -136,17 +136,17 @@ func (d *Document) noteMediaType(header http.Header, data string) {
 		return
 	case "text/html", "application/xhtml+xml": // a web page, and no feed
 	case "application/atom+xml":
-		promised = Atom
+		promised = FormatAtom
 	case "application/rss+xml":
-		promised = RSS
+		promised = FormatRSS
 	case "application/feed+json", "application/json":
-		promised = JSONFeed
+		promised = FormatJSONFeed
 	}
-	if promised == d.Format || promised == JSONFeed && isJSON(data) {
+	if promised == d.Format || promised == FormatJSONFeed && isJSON(data) {
 		return
 	}
 	note := Note{Code: "media-type-mismatch", Message: "Content-Type is " + declared + ", but the document is read as " +
-		map[Format]string{Atom: "Atom", RSS: "RSS", JSONFeed: "JSON Feed"}[d.Format]}
+		map[Format]string{FormatAtom: "Atom", FormatRSS: "RSS", FormatJSONFeed: "JSON Feed"}[d.Format]}
 	d.Notes = slices.Insert(d.Notes[:min(len(d.Notes), maxNotes-1)], 0, note)
 }
 
@@ -235,10 +235,10 @@ func (r *documentReader) document() {
 	space, root := r.xml.Space(), r.xml.Local()
 	switch {
 	case strings.EqualFold(root, "feed") && (feedxml.IsAtom(space) || space == ""):
-		r.begin(Atom)
+		r.begin(FormatAtom)
 		r.atomFeed()
 	case strings.EqualFold(root, "rss"), root == "RDF" && space == feedxml.RDF:
-		r.begin(RSS)
+		r.begin(FormatRSS)
 		if root != "RDF" {
 			r.xml.Native = space
 		}
@@ -530,7 +530,7 @@ func (h *headReader) addHeader(header http.Header) {
 func (r *documentReader) keep(row *feedxml.Row, known bool) {
 	start, mended := r.xml.Offset(), r.xml.Mender.Mended()
 	r.notice(row)
-	known = known || r.doc.Format == RSS && r.xml.Prefix() == "" && feedxml.RDFVersion(r.xml.Space()) != "" // RSS 1.0: not an element RSS 2.0 could have
+	known = known || r.doc.Format == FormatRSS && r.xml.Prefix() == "" && feedxml.RDFVersion(r.xml.Space()) != "" // RSS 1.0: not an element RSS 2.0 could have
 	known = r.headElement(row) || known
 	r.xml.Skip()
 	if r.xml.Err() != nil || r.err != nil {
@@ -662,7 +662,7 @@ func (r *documentReader) coverage() {
 		c.Of = iri.Redact(of)
 	}
 	switch kind := Kind(attr("kind")); kind {
-	case Plain, Complete, Paged, Archived:
+	case KindPlain, KindComplete, KindPaged, KindArchived:
 		c.Kind = kind
 	}
 	if at, err := time.Parse(time.RFC3339, attr("as-of")); err == nil {
@@ -682,8 +682,8 @@ func (r *documentReader) coverage() {
 			c.Gaps = append(c.Gaps, r.declaredGap())
 		}
 	}
-	if c.Verdict == Unknown { // so it may be anything
-		c.Verdict = Partial
+	if c.Verdict == VerdictUnknown { // so it may be anything
+		c.Verdict = VerdictPartial
 	}
 	if tooMany {
 		r.note("coverage-unread", fmt.Sprintf("the feed declares more than %d gaps", feedxml.MaxDeclared), offset)
@@ -842,7 +842,7 @@ func (r *documentReader) swallowed() (at int, ok bool) {
 // it lacks its end.
 func (r *documentReader) hidden(cdata bool) (at int, ok bool) {
 	local := "item"
-	if r.doc.Format == Atom {
+	if r.doc.Format == FormatAtom {
 		local = "entry"
 	}
 	for _, section := range r.xml.OddSections() {
@@ -857,7 +857,7 @@ func (r *documentReader) hidden(cdata bool) (at int, ok bool) {
 func (r *documentReader) entryAfterRoot() (at int, ok bool) {
 	end := r.xml.Offset()
 	tag := "<item"
-	if r.doc.Format == Atom {
+	if r.doc.Format == FormatAtom {
 		tag = "<entry"
 	}
 	at = xmlscan.IndexTag(r.text[end:], tag)

@@ -146,7 +146,7 @@ func codes(notes []feedhistory.Note) (codes []string) {
 // document, and that strict readers accept it.
 func testStandalone(t *testing.T, doc *feedhistory.Document) {
 	for _, e := range doc.Entries {
-		if doc.Format == feedhistory.JSONFeed {
+		if doc.Format == feedhistory.FormatJSONFeed {
 			require.True(t, json.Valid(e.JSON()), "%s", e.JSON())
 			testReadAgain(t, e, fixtureBase)
 			continue
@@ -363,8 +363,8 @@ func TestWhatDamageCosts(t *testing.T) {
 			[]string{"0", "0"}, "inside another element"},
 	} {
 		doc, err := feedhistory.Parse(strings.NewReader(tt.text), "http://h/feed")
-		if err == nil && doc.MendedDamage(feedhistory.Archived) != nil {
-			err = doc.MendedDamage(feedhistory.Archived)
+		if err == nil && doc.MendedDamage(feedhistory.KindArchived) != nil {
+			err = doc.MendedDamage(feedhistory.KindArchived)
 		}
 		if tt.want == "" {
 			require.NoError(t, err, tt.name)
@@ -412,9 +412,9 @@ func TestSharedIDs(t *testing.T) {
 func TestMaxEntries(t *testing.T) {
 	many := func(n int) map[feedhistory.Format]string {
 		return map[feedhistory.Format]string{
-			feedhistory.Atom:     `<feed xmlns="http://www.w3.org/2005/Atom">` + strings.Repeat("<entry><id/></entry>", n) + "</feed>",
-			feedhistory.RSS:      "<rss><channel>" + strings.Repeat("<item/>", n) + "</channel></rss>",
-			feedhistory.JSONFeed: `{"version":"https://jsonfeed.org/version/1.1","items":[{}` + strings.Repeat(",{}", n-1) + "]}",
+			feedhistory.FormatAtom:     `<feed xmlns="http://www.w3.org/2005/Atom">` + strings.Repeat("<entry><id/></entry>", n) + "</feed>",
+			feedhistory.FormatRSS:      "<rss><channel>" + strings.Repeat("<item/>", n) + "</channel></rss>",
+			feedhistory.FormatJSONFeed: `{"version":"https://jsonfeed.org/version/1.1","items":[{}` + strings.Repeat(",{}", n-1) + "]}",
 		}
 	}
 	for format, text := range many(3) {
@@ -464,7 +464,7 @@ func TestFetchGivesWhatCouldBeRead(t *testing.T) {
 	require.Error(t, err)
 	h, merged := feedhistory.Merge(func(yield func(*feedhistory.Reading, error) bool) { yield(&feedhistory.Reading{Document: doc}, err) })
 	require.Equal(t, err, merged)
-	require.Equal(t, feedhistory.Partial, h.Verdict())
+	require.Equal(t, feedhistory.VerdictPartial, h.Verdict())
 	require.Zero(t, h.Documents)
 	require.Len(t, h.Entries, 1)
 	require.Len(t, h.Gaps, 1)

@@ -98,7 +98,7 @@ func (h *headReader) end() {
 	if len(doc.Authors) == 0 {
 		doc.Authors = h.podcast
 	}
-	if own := feedxml.RowOf("", "image"); doc.Format == RSS && doc.Icon == doc.Logo && h.ranks[feedxml.MeansIcon] > int(own.RSSRank) {
+	if own := feedxml.RowOf("", "image"); doc.Format == FormatRSS && doc.Icon == doc.Logo && h.ranks[feedxml.MeansIcon] > int(own.RSSRank) {
 		doc.Logo = "" // atom:icon says that the image is only that
 	}
 }

@@ -112,7 +112,7 @@ func TestLanguageThatEnds(t *testing.T) {
 	require.Equal(t, "en", e.Summary().Lang)
 	e = entryOf(t, `<feed xmlns="`+feedxml.Atom+`" xml:lang="en"><entry xml:lang=""><id>1</id><summary>b</summary></entry></feed>`)
 	require.Empty(t, e.Summary().Lang)
-	stored, err := ReadEntry(Atom, string(e.XML()), "")
+	stored, err := ReadEntry(FormatAtom, string(e.XML()), "")
 	require.NoError(t, err)
 	require.Empty(t, stored.Summary().Lang)
 }
@@ -270,7 +270,7 @@ func TestBaseOfRSS(t *testing.T) {
 		item, err := togofeed.Item(e)
 		require.NoError(t, err)
 		require.Equal(t, `<img src="`+iri.Resolve(tt.want, "i.png")+`">`, item.Description, tt.name)
-		again, err := ReadEntry(RSS, string(e.XML()), "")
+		again, err := ReadEntry(FormatRSS, string(e.XML()), "")
 		require.NoError(t, err)
 		require.Equal(t, e.Summary(), again.Summary(), tt.name)
 		require.Equal(t, e.Links, again.Links, tt.name)

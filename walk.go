@@ -36,7 +36,7 @@ import (
 // have rebuilt the chain. The gaps of a damaged document are in its Reading. The last
 // Reading of a walk that ends by itself says that it is the End.
 //
-// Walk remembers nothing between calls. The Walk of package mirror reads only new documents,
+// Walk remembers nothing between calls. The Poll of package mirror reads only new documents,
 // and those earlier walks have missed.
 func (c *Client) Walk(ctx context.Context, url string) iter.Seq2[*Reading, error] {
 	return func(yield func(*Reading, error) bool) {
@@ -119,7 +119,7 @@ type subject struct {
 	start   string     // the subscription document's URL; "" until it is known
 	kind    Kind       // of the subscription document
 	id      string     // "" if it is unknown
-	origins []string   // URLs at the origins SameOrigin allows
+	origins []string   // URLs at the origins OneOrigin allows
 	shown   *chain.Set // the IDs of the entries in the subscription document; nil if it is unchanged
 	newest  time.Time  // when the newest of them changed
 	signs   *signs     // nil until they are needed
@@ -146,8 +146,8 @@ func (s *session) run(url string) {
 	along.follow(l)
 	along.followHeld()
 	beyond.explore()
-	along.resume(Archived, s.past.Pending)
-	along.resume(Paged, s.past.PendingPages)
+	along.resume(KindArchived, s.past.Pending)
+	along.resume(KindPaged, s.past.PendingPages)
 	beyond.explore()
 	s.hand(&Reading{End: true})
 }
@@ -324,7 +324,7 @@ func (a *along) follow(l *fetchResult) {
 		a.watchPages(l)
 		a.yieldDocument(l)
 		older, lost := l.older(a.kind)
-		if processed && a.kind == Archived || a.isLast(l) {
+		if processed && a.kind == KindArchived || a.isLast(l) {
 			a.partly = true
 			return
 		}
@@ -335,7 +335,7 @@ func (a *along) follow(l *fetchResult) {
 			a.gap(&Gap{URL: l.finalURL(), From: l.finalURL(), Reason: ReasonMalformed,
 				Err: fmt.Errorf("its link to an older document, %s, cannot be used", a.kind.Older())})
 			return
-		case a.kind == Archived && a.hasProcessed(l, older):
+		case a.kind == KindArchived && a.hasProcessed(l, older):
 			a.partly = true
 			return
 		}
@@ -351,7 +351,7 @@ func (a *along) next(from string, formats func(a, b string) bool, urls ...string
 	var gap *Gap
 	var failures []*Gap
 	for i, url := range urls {
-		if i > 0 && a.kind == Archived && a.processed(url) {
+		if i > 0 && a.kind == KindArchived && a.processed(url) {
 			a.partly = true
 			a.alternatives(failures, url, formats)
 			return nil
@@ -370,7 +370,7 @@ func (a *along) next(from string, formats func(a, b string) bool, urls ...string
 		return nil
 	}
 	if moved := a.moved(gap); moved != nil {
-		a.enter(Archived)
+		a.enter(KindArchived)
 		a.missing = gap
 		return moved
 	}
@@ -453,7 +453,7 @@ func (a *along) followHeld() {
 // the chain from there. It may belong to another feed, because links to the beginning
 // become stale.
 func (a *along) unreached(l *fetchResult) {
-	proven := (a.feed.kind == Complete || a.feed.kind == Archived) && a.gaps == 0 && !a.partly
+	proven := (a.feed.kind == KindComplete || a.feed.kind == KindArchived) && a.gaps == 0 && !a.partly
 	if proven && l.doc.ID != "" && a.feed.id != "" && l.doc.ID != a.feed.id {
 		a.gap(a.foreigner(l.doc, "", a.otherID(l.doc)))
 		return
@@ -470,7 +470,7 @@ func (a *along) unreached(l *fetchResult) {
 func (a *along) resume(kind Kind, pending []string) {
 	for _, url := range pending {
 		url = iri.Address(url)
-		if a.ended || a.loops.HasSeen(url) || kind == Archived && a.processed(url) || a.past.Wanted != nil && !a.past.Wanted(url) {
+		if a.ended || a.loops.HasSeen(url) || kind == KindArchived && a.processed(url) || a.past.Wanted != nil && !a.past.Wanted(url) {
 			continue
 		}
 		a.enter(kind)
@@ -509,13 +509,13 @@ func (d *Document) facts() iter.Seq[chain.Fact] {
 // may cover a day on which nothing happened; one whose entries are all known comes from
 // a server that ignores the query.
 func (s *session) count(l *fetchResult, fresh bool) {
-	if s.kind == Archived && s.loops.RepeatsFirst(l.doc.facts()) {
+	if s.kind == KindArchived && s.loops.RepeatsFirst(l.doc.facts()) {
 		fresh = true
 	}
 	switch {
 	case fresh:
 		s.meter.used.barren, s.meter.used.empty = 0, 0
-	case s.kind == Archived && l.err == nil && len(l.doc.Entries)+len(l.doc.Deleted) == 0:
+	case s.kind == KindArchived && l.err == nil && len(l.doc.Entries)+len(l.doc.Deleted) == 0:
 		s.meter.used.empty++
 	default:
 		s.meter.used.barren++
@@ -544,7 +544,7 @@ func (s *session) forbids(url string) *Gap {
 }
 
 func (s *session) foreign(url string) bool {
-	return s.c.SameOrigin &&
+	return s.c.OneOrigin &&
 		!slices.ContainsFunc(s.feed.origins, func(own string) bool { return iri.AreSameOrigin(own, url) })
 }
 

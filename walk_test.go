@@ -158,7 +158,7 @@ func newVisit(t *testing.T, site *feedtest.Site, options string) *visit {
 		case "pending":
 			v.past.Pending = append(v.past.Pending, url)
 		case "same-origin":
-			v.client.SameOrigin = true
+			v.client.OneOrigin = true
 		case "tries":
 			v.client.Tries = number()
 		default:
@@ -300,7 +300,7 @@ type webDoc struct {
 }
 
 var webs = rapid.Custom(func(t *rapid.T) (w web) {
-	w.feed = rapid.SampledFrom([]feedhistory.Kind{feedhistory.Archived, feedhistory.Paged}).Draw(t, "kind")
+	w.feed = rapid.SampledFrom([]feedhistory.Kind{feedhistory.KindArchived, feedhistory.KindPaged}).Draw(t, "kind")
 	n := rapid.IntRange(1, 7).Draw(t, "documents")
 	for i := range n {
 		d := webDoc{older: i + 1, begins: -1} // a chain, mostly
@@ -345,7 +345,7 @@ func (w web) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	d := w.docs[i]
 	older, begins, mark := "prev-archive", "current", `<fh:archive xmlns:fh="`+feedxml.History+`"/>`
-	if w.feed == feedhistory.Paged {
+	if w.feed == feedhistory.KindPaged {
 		older, begins, mark = "next", "first", `<link rel="previous" href="/elsewhere"/>`
 	}
 	head := ""
@@ -424,7 +424,7 @@ func (w web) model() (m walkedWeb) {
 		}
 		isNew := func(id string) bool { return !kept[id] }
 		first := w.docs[roots[0]]
-		doubtful := chain > 0 && w.feed == feedhistory.Archived && (first.older >= 0 || first.marked) && slices.ContainsFunc(w.docs[root].entries, isNew)
+		doubtful := chain > 0 && w.feed == feedhistory.KindArchived && (first.older >= 0 || first.marked) && slices.ContainsFunc(w.docs[root].entries, isNew)
 		proven := len(m.gaps) == 0
 		if w.follow(root, chain+1, chains, kept, &m); doubtful && proven && len(m.gaps) == 0 {
 			m.gaps = append(m.gaps, feedhistory.ReasonDetached) // the chains have not reached it
@@ -498,7 +498,7 @@ func TestWalkAnyWeb(t *testing.T) {
 				got.gaps = append(got.gaps, g.Reason)
 			}
 			require.Equal(t, want, got)
-			require.Equal(t, len(want.gaps) > 0, h.Verdict() == feedhistory.Partial)
+			require.Equal(t, len(want.gaps) > 0, h.Verdict() == feedhistory.VerdictPartial)
 		}
 	})
 }
@@ -717,8 +717,8 @@ func TestMergeUnchanged(t *testing.T) {
 	h, err := feedhistory.Merge(walkFrom(t.Context(), client, feedURL, &memory{Known: knownOf(known)}))
 	require.NoError(t, err)
 	require.Equal(t, 3, h.Unchanged)
-	require.Equal(t, feedhistory.Archived, h.Kind)
-	require.Equal(t, feedhistory.Unknown, h.Verdict())
+	require.Equal(t, feedhistory.KindArchived, h.Kind)
+	require.Equal(t, feedhistory.VerdictUnknown, h.Verdict())
 	require.Nil(t, h.Head, "nothing was read")
 
 	s.Replies["http://a.example/2"] = archivedSites().Replies["http://a.example/2"]
@@ -729,7 +729,7 @@ func TestMergeUnchanged(t *testing.T) {
 	require.Equal(t, 1, h.Documents)
 	require.Equal(t, 2, h.Unchanged)
 	require.Empty(t, h.Gaps)
-	require.Equal(t, feedhistory.Unknown, h.Verdict())
+	require.Equal(t, feedhistory.VerdictUnknown, h.Verdict())
 
 	h, err = feedhistory.Merge(walkFrom(t.Context(), client, feedURL, &memory{Known: knownOf(known), Pending: []string{"http://a.example/nowhere"}}))
 	require.NoError(t, err)
@@ -797,7 +797,7 @@ func TestProcessedInPart(t *testing.T) {
 		second.past.Pending = pending
 		second.walk(t.Context())
 		require.NoError(t, second.err)
-		require.Equal(t, feedhistory.Whole, second.history.Verdict())
+		require.Equal(t, feedhistory.VerdictWhole, second.history.Verdict())
 		known := map[string]bool{}
 		for _, url := range processed {
 			known[url] = true

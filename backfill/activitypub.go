@@ -28,7 +28,7 @@ func (ActivityPub) Name() string { return "activitypub" }
 
 // Recognise looks for the address of an account's page, as in https://example.org/@ada.
 func (ActivityPub) Recognise(doc *feedhistory.Document) Sign {
-	if doc == nil || doc.Kind() != feedhistory.Plain || len(doc.Entries) == 0 {
+	if doc == nil || doc.Kind() != feedhistory.KindPlain || len(doc.Entries) == 0 {
 		return No
 	}
 	page, _ := doc.Links.Rel("alternate")
@@ -57,8 +57,8 @@ func (ActivityPub) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhi
 	return ids(doc.Entries).hasAny(first.doc.Entries), nil
 }
 
-// Walk yields the pages of the outbox, and then the feed again if it has changed.
-func (ActivityPub) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
+// Documents yields the pages of the outbox, and then the feed again if it has changed.
+func (ActivityPub) Documents(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return walked(ctx, c, doc, p, func(s *source, yield func(*feedhistory.Document, error) bool) {
 		o, err := &outbox{source: s, seen: set{}}, error(nil)
 		page, _ := p.Read.(*outboxPage)
@@ -140,7 +140,7 @@ func (o *outbox) page(address string) (*outboxPage, error) {
 			return nil, err
 		}
 	}
-	head := feedhistory.Document{URL: at, Format: feedhistory.Atom, Response: feedhistory.Response{Requested: address, Received: time.Now()}}
+	head := feedhistory.Document{URL: at, Format: feedhistory.FormatAtom, Response: feedhistory.Response{Requested: address, Received: time.Now()}}
 	doc, items, read := head, page.objects("orderedItems"), &outboxPage{next: page.ref("next")}
 	if read.doc = &doc; len(items) == 0 && read.next == page.text("id") { // some servers end in an empty page that names itself
 		read.next = ""

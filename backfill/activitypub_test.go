@@ -156,7 +156,7 @@ func TestActivityPub(t *testing.T) {
 	require.Empty(t, r.History.Gaps)
 	require.Equal(t, slices.Sorted(slices.Values(f.own())), idsOf(r.History.Entries))
 	require.Equal(t, "activitypub", r.RecoveredBy)
-	require.Equal(t, feedhistory.Lossy, r.Verdict())
+	require.Equal(t, feedhistory.VerdictLossy, r.Verdict())
 	require.Len(t, f.asked.All(), 6, "the account, the outbox and four pages")
 
 	again := f.recover(t, r.Probe, feedhistory.Budget{})
@@ -231,7 +231,7 @@ func TestActivityPubHostile(t *testing.T) {
 func TestActivityPubBudget(t *testing.T) {
 	f := serveFediverse(t, 65)
 	r := f.recover(t, Probe{}, feedhistory.Budget{Documents: 3})
-	require.Equal(t, feedhistory.Partial, r.Verdict())
+	require.Equal(t, feedhistory.VerdictPartial, r.Verdict())
 	require.Equal(t, feedhistory.ReasonBudget, r.History.Gaps[0].Reason)
 }
 

@@ -10,7 +10,7 @@
 //	…
 //	fmt.Println(len(r.History.Entries), r.Verdict(), r.RecoveredBy)
 //
-// The feed's own links come first. If there are none, a Walk tries the [Method] of the
+// The feed's own links come first. If there are none, an Attempt tries the [Method] of the
 // feed's software, and then the methods for feeds of any software, each for what the one
 // before has left missing. Their result is at best lossy, unless the software's method
 // proves it has everything.
@@ -56,13 +56,13 @@ type Method interface {
 	// few requests as possible: at most two if the document does not name the software. It
 	// adds its findings to p and, if the method does not work, the Reason. With an error,
 	// Probe could not find out, so the next walk tries again. What Probe has read already
-	// may stay in p.Read for Walk.
+	// may stay in p.Read for Documents.
 	Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) (bool, error)
 
-	// Walk yields the documents beyond doc, newest first as far as the method can tell. It
+	// Documents yields the documents beyond doc, newest first as far as the method can tell. It
 	// yields an error for a missing document. It adds its findings to p. With SetPlace, it
 	// can say where to continue.
-	Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error]
+	Documents(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error]
 }
 
 // A Sign is how sure a method is of suiting a feed.
@@ -91,15 +91,15 @@ type Probe struct {
 	Tried []string `json:"tried,omitempty"` // the names of the methods for Any software that do not work
 
 	// Proven means the server counted, at one moment of the walk, as many entries as have
-	// come, and each of them existed before and after this moment. A method's Walk sets
+	// come, and each of them existed before and after this moment. A method's Documents sets
 	// it; it is not stored.
 	Proven bool `json:"-"`
 
-	// Read is a method's own: what its Probe has read for its Walk. Nil means nothing. It is
+	// Read is a method's own: what its Probe has read for its Documents. Nil means nothing. It is
 	// not stored.
 	Read any `json:"-"`
 
-	// Budget is what is left of the walk's budget when a method's Walk begins; zero means
+	// Budget is what is left of the walk's budget when a method's Documents begins; zero means
 	// that of the Client. It is not stored.
 	Budget feedhistory.Budget `json:"-"`
 
@@ -120,7 +120,7 @@ func (p *Probe) Names() (names []string) {
 	return names
 }
 
-// Place returns where a method's Walk continues an earlier one, by its last SetPlace; ""
+// Place returns where a method's Documents continues an earlier one, by its last SetPlace; ""
 // means at the beginning.
 func (p *Probe) Place() string {
 	if p.task == nil {
@@ -130,7 +130,7 @@ func (p *Probe) Place() string {
 }
 
 // SetPlace sets where the next walk continues if this one ends early, in a form of the
-// method's own. A Walk calls it before it yields a document, with the place after that;
+// method's own. Documents calls it before it yields a document, with the place after that;
 // and at its end with "", or else with where it should have gone on.
 func (p *Probe) SetPlace(own string) {
 	if p.task != nil {
@@ -210,7 +210,7 @@ func (b *Backfill) Candidates(doc *feedhistory.Document) (sure, maybe []Method) 
 	if doc == nil {
 		return nil, nil
 	}
-	if kind := doc.Kind(); kind == feedhistory.Complete || kind == feedhistory.Archived {
+	if kind := doc.Kind(); kind == feedhistory.KindComplete || kind == feedhistory.KindArchived {
 		return nil, nil
 	}
 	for _, m := range b.methods() {
@@ -236,22 +236,22 @@ type Recovery struct {
 	Proven      bool   // whether the method has proved the history whole
 }
 
-// Verdict returns how much of the feed this is. A recovered history is Lossy at
-// best, unless it is Proven to be Whole.
+// Verdict returns how much of the feed this is. A recovered history is lossy at
+// best, unless it is Proven to be whole.
 func (r *Recovery) Verdict() feedhistory.Verdict {
 	switch v := r.History.Verdict(); {
-	case r.RecoveredBy == "" || v == feedhistory.Partial || v == feedhistory.Unknown:
+	case r.RecoveredBy == "" || v == feedhistory.VerdictPartial || v == feedhistory.VerdictUnknown:
 		return v
 	case r.Proven:
-		return feedhistory.Whole
+		return feedhistory.VerdictWhole
 	}
-	return feedhistory.Lossy
+	return feedhistory.VerdictLossy
 }
 
 // Fetch walks a feed and merges its documents. The errors are those of
 // feedhistory.Client.Fetch; a result may come with an error.
 func (b *Backfill) Fetch(ctx context.Context, url string, from Probe) (*Recovery, error) {
-	w := b.Walk(ctx, url, from)
+	w := b.Attempt(ctx, url, from)
 	h, err := feedhistory.Merge(w.Readings())
 	if h == nil {
 		return nil, err
@@ -259,15 +259,15 @@ func (b *Backfill) Fetch(ctx context.Context, url string, from Probe) (*Recovery
 	return w.Recovery(h), err
 }
 
-// Walk returns the walk of the feed at url. The walk follows the feed's own
+// Attempt returns the walk of the feed at url. The walk follows the feed's own
 // links as feedhistory.Client.Walk does. It makes no request until you range
 // over its documents.
-func (b *Backfill) Walk(ctx context.Context, url string, from Probe) *Walk {
-	return &Walk{b: b, ctx: ctx, url: url, from: from, findings: findingsOf(from)}
+func (b *Backfill) Attempt(ctx context.Context, url string, from Probe) *Attempt {
+	return &Attempt{b: b, ctx: ctx, url: url, from: from, findings: findingsOf(from)}
 }
 
-// A Walk yields a feed's documents. Use it in one goroutine only.
-type Walk struct {
+// An Attempt yields a feed's documents. Use it in one goroutine only.
+type Attempt struct {
 	b    *Backfill
 	ctx  context.Context
 	url  string
@@ -327,13 +327,13 @@ func (f *findings) of(m Method) *Probe {
 // can tell: first the feed's own as feedhistory.Client.Walk does, then those a method
 // recovers. Documents changed meanwhile may come again at the end. The errors are those
 // of Client.Walk. Ranging again starts a new walk.
-func (w *Walk) Readings() iter.Seq2[*feedhistory.Reading, error] {
+func (w *Attempt) Readings() iter.Seq2[*feedhistory.Reading, error] {
 	return func(yield func(*feedhistory.Reading, error) bool) {
 		t := cmp.Or(w.task, &task{})
 		w.findings, w.recovered = findingsOf(w.from), nil
 		http, done := settings.Shared(w.b.HTTP)
 		defer done()
-		r := &run{Walk: w, http: http, yield: yield, budget: withDefaults(http.Budget), begun: time.Now(), task: t, reached: t.place}
+		r := &run{Attempt: w, http: http, yield: yield, budget: withDefaults(http.Budget), begun: time.Now(), task: t, reached: t.place}
 		if r.run(); !r.over {
 			yield(&feedhistory.Reading{End: true}, nil)
 		}
@@ -345,10 +345,10 @@ func (w *Walk) Readings() iter.Seq2[*feedhistory.Reading, error] {
 
 // Probe returns the findings to store for the next walk. Call it after ranging over the
 // documents.
-func (w *Walk) Probe() Probe { return w.probe() }
+func (w *Attempt) Probe() Probe { return w.probe() }
 
 // Recovery returns the outcome of the walk, given the merged history of its documents.
-func (w *Walk) Recovery(h *feedhistory.History) *Recovery {
+func (w *Attempt) Recovery(h *feedhistory.History) *Recovery {
 	p := w.probe()
 	return &Recovery{
 		History: h, Probe: p, RecoveredBy: strings.Join(w.recovered, ", "),
@@ -358,7 +358,7 @@ func (w *Walk) Recovery(h *feedhistory.History) *Recovery {
 
 // A run is one range over a walk's documents. It sets limits to methods.
 type run struct {
-	*Walk
+	*Attempt
 	http   *feedhistory.Client
 	yield  func(*feedhistory.Reading, error) bool
 	over   bool // the caller has left, or an error has ended the walk
@@ -390,10 +390,10 @@ func (r *run) run() {
 	case r.first == nil || !goOn:
 		return
 	case method != nil:
-		if !r.miss(r.first.Missing(feedhistory.Complete)...) || !r.pass(method) {
+		if !r.miss(r.first.Missing(feedhistory.KindComplete)...) || !r.pass(method) {
 			return
 		}
-	case r.first.Kind() == feedhistory.Paged && !gaps:
+	case r.first.Kind() == feedhistory.KindPaged && !gaps:
 		for doc, err := range closing(r.ctx, r.http, r.first) {
 			if !r.hand(doc, err) {
 				return
@@ -471,7 +471,7 @@ func (r *run) method(doc *feedhistory.Document) (Method, error) {
 	}
 	*r.task = task{has: r.task.has, known: r.task.known, came: r.task.came}
 	r.findings, r.reached = findings{}, place{}
-	r.none = doc.Kind() == feedhistory.Plain
+	r.none = doc.Kind() == feedhistory.KindPlain
 	for _, m := range candidates {
 		p, works, err := r.try(m)
 		if r.ctx.Err() != nil {
@@ -513,7 +513,7 @@ func (r *run) passAny() {
 		}
 	}
 	for _, m := range methods {
-		isCut := r.passed && r.Walk.task != nil && r.task.state != ended // the next Keep continues there
+		isCut := r.passed && r.Attempt.task != nil && r.task.state != ended // the next Keep continues there
 		if isCut || len(r.working) > 0 && r.working[0].Proven {
 			return
 		}
@@ -550,7 +550,7 @@ func (r *run) pass(m Method) bool {
 	p := r.of(m)
 	p.task = r.task
 	p.Budget = feedhistory.Budget{Documents: max(r.budget.Documents-r.used.Documents, 1), Bytes: max(r.budget.Bytes-r.used.Bytes, 1), Time: max(r.budget.Time-time.Since(r.begun), 1)}
-	for doc, err := range m.Walk(r.ctx, r.http, r.first, p) {
+	for doc, err := range m.Documents(r.ctx, r.http, r.first, p) {
 		if doc != nil && err == nil && !slices.Contains(r.recovered, m.Name()) {
 			r.recovered = append(r.recovered, m.Name())
 		}
@@ -597,7 +597,7 @@ func (r *run) hand(doc *feedhistory.Document, err error) bool {
 	r.remember(doc)
 	r.reached = r.task.place
 	return r.deliver(&feedhistory.Reading{
-		URL: doc.Response.Requested, Document: doc, Response: doc.Response, Gaps: doc.Missing(feedhistory.Complete),
+		URL: doc.Response.Requested, Document: doc, Response: doc.Response, Gaps: doc.Missing(feedhistory.KindComplete),
 	}, nil)
 }
 
@@ -744,7 +744,7 @@ type source struct {
 	*listing // the form of the pages; nil if they are feed documents
 }
 
-// newSource returns the source of a method's Walk or Probe. The error says that an argument
+// newSource returns the source of a method's Documents or Probe. The error says that an argument
 // is nil.
 func newSource(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) (*source, error) {
 	if c == nil || doc == nil || p == nil {
@@ -757,7 +757,7 @@ func newSource(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Docu
 	return &source{ctx: ctx, c: c, doc: doc, kept: p.kept, task: p.task}, nil
 }
 
-// walked returns a method's Walk: walk from a new source, or the error of newSource.
+// walked returns a method's Documents: walk from a new source, or the error of newSource.
 func walked(
 	ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe, walk func(*source, func(*feedhistory.Document, error) bool),
 ) iter.Seq2[*feedhistory.Document, error] {
@@ -800,7 +800,7 @@ func (s *source) request(url string) answer {
 	if doc != nil {
 		a.header = doc.Response.Header
 	}
-	if err == nil && s.c.SameOrigin && !iri.AreSameOrigin(doc.URL, s.doc.URL) {
+	if err == nil && s.c.OneOrigin && !iri.AreSameOrigin(doc.URL, s.doc.URL) {
 		a.doc, a.err = nil, &feedhistory.Gap{
 			URL: url, From: s.doc.URL, Reason: feedhistory.ReasonRefused,
 			Err: &feedhistory.FetchError{URL: doc.URL, Reason: feedhistory.ReasonRefused, Err: errors.New("its origin is not the feed's")}, Found: doc.Response.Received,

@@ -55,8 +55,8 @@ func (Blogger) Probe(context.Context, *feedhistory.Client, *feedhistory.Document
 	return true, nil
 }
 
-// Walk yields the answers of the server.
-func (Blogger) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
+// Documents yields the answers of the server.
+func (Blogger) Documents(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return walked(ctx, c, doc, p, func(s *source, yield func(*feedhistory.Document, error) bool) {
 		b := &blogger{progress: progress{source: s, seen: ids(doc.Entries)}, yield: yield}
 		if p.Mode != modeIndex && !b.task.place.begun() && !b.task.refill {
@@ -144,7 +144,7 @@ func (b *blogger) ranges() (heeded, whole bool) {
 			return false, false
 		}
 		if doc != nil {
-			if b.c.SameOrigin && !iri.AreSameOrigin(doc.URL, b.doc.URL) {
+			if b.c.OneOrigin && !iri.AreSameOrigin(doc.URL, b.doc.URL) {
 				return false, false // the caller switches to the other way
 			}
 			b.seen.add(doc.Entries)

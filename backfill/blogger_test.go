@@ -112,10 +112,10 @@ func TestBlogger(t *testing.T) {
 		mode  string
 		want  feedhistory.Verdict
 	}{
-		{"ranges", func(*blogspot) {}, "", feedhistory.Whole},
-		{"a lower cap", func(b *blogspot) { b.most = 40 }, "", feedhistory.Whole},
-		{"ranges ignored", func(b *blogspot) { b.deaf = true }, modeIndex, feedhistory.Lossy},
-		{"ranges ignored, a lower cap", func(b *blogspot) { b.deaf, b.most = true, 40 }, modeIndex, feedhistory.Lossy},
+		{"ranges", func(*blogspot) {}, "", feedhistory.VerdictWhole},
+		{"a lower cap", func(b *blogspot) { b.most = 40 }, "", feedhistory.VerdictWhole},
+		{"ranges ignored", func(b *blogspot) { b.deaf = true }, modeIndex, feedhistory.VerdictLossy},
+		{"ranges ignored, a lower cap", func(b *blogspot) { b.deaf, b.most = true, 40 }, modeIndex, feedhistory.VerdictLossy},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, n := range []int{3, 150, 151, 480} {
@@ -142,7 +142,7 @@ func TestBloggerWithheld(t *testing.T) {
 	b.withheld = 100
 	r := b.fetch(t, b.answer, "/feeds/posts/default")
 	require.Len(t, r.History.Entries, 259)
-	require.Equal(t, feedhistory.Partial, r.Verdict())
+	require.Equal(t, feedhistory.VerdictPartial, r.Verdict())
 	require.Len(t, r.History.Gaps, 1)
 	require.ErrorContains(t, r.History.Gaps[0], "1 of the 260 entries that the server lists have not come: tag:blogger.com,1999:blog-1.post-100")
 	require.Less(t, len(b.requests), 20, "%s", strings.Join(b.requests, "\n"))
@@ -190,7 +190,7 @@ func TestBloggerRSS(t *testing.T) {
 		r := b.recover(t, "/feeds/posts/default?alt=rss")
 		require.Equal(t, "blogger", r.RecoveredBy)
 		require.Equal(t, unstamped, r.Probe.Mode == modeIndex)
-		require.Equal(t, unstamped, r.Verdict() == feedhistory.Lossy)
+		require.Equal(t, unstamped, r.Verdict() == feedhistory.VerdictLossy)
 		for _, request := range b.requests {
 			require.Contains(t, request, "alt=rss")
 		}

@@ -51,7 +51,7 @@ func Example() {
 
 // A walk yields documents as they come. What it learns is stored, and not tried
 // again.
-func ExampleBackfill_Walk() {
+func ExampleBackfill_Attempt() {
 	server := tumblelog()
 	defer server.Close()
 	client := &feedhistory.Client{AllowPrivate: true} // for this server
@@ -66,7 +66,7 @@ func ExampleBackfill_Walk() {
 				panic(err)
 			}
 		}
-		walk := b.Walk(context.Background(), server.URL+"/rss", probe)
+		walk := b.Attempt(context.Background(), server.URL+"/rss", probe)
 		documents := 0
 		for r, err := range walk.Readings() {
 			if err != nil {

@@ -25,7 +25,7 @@ import (
 // could not read. If another try is unlikely to close a gap, Keep tries again only
 // after Recount.
 //
-// A mirror Whole by a server's count was so at the time of the count, because polls do
+// A mirror whole by a server's count was so at the time of the count, because polls do
 // not show a post added with an old date. So after Recount, Keep asks for the count
 // again, with one request. If the count has changed by more or less than polls have
 // brought, Keep compares the server's list with the store, and reads the missing
@@ -47,7 +47,7 @@ func (b *Backfill) Keep(ctx context.Context, m *mirror.Mirror, url string) (*mir
 			return nil, nil // the mark belongs to another source
 		}
 	}
-	if feed.Kind != feedhistory.Plain || feed.Ledger.URL() == "" || !b.knows(k.mark.Method) ||
+	if feed.Kind != feedhistory.KindPlain || feed.Ledger.URL() == "" || !b.knows(k.mark.Method) ||
 		!k.mark.Done && !b.knows(k.mark.last()) {
 		return nil, nil
 	}
@@ -111,7 +111,7 @@ type keepRun struct {
 	since  time.Time // the time before which entries need not be read again
 	err    error     // an error of the store
 
-	w    *Walk
+	w    *Attempt
 	task *task
 }
 
@@ -232,7 +232,7 @@ func (k *keepRun) recount() (same bool, err error) {
 		return false, nil
 	}
 	k.mark.Soon, k.mark.At, k.mark.Total = false, k.now, k.mark.Total+brought
-	_, err = k.m.Merge(k.ctx, k.feed.URL, mirror.Source{
+	_, err = k.m.Keep(k.ctx, k.feed.URL, mirror.Source{
 		Name: k.mark.Method, Adds: true,
 		Readings: func(func(*feedhistory.Reading, error) bool) {},
 		End:      func() (json.RawMessage, bool, time.Time) { return k.mark.json(), proven, asOf },
@@ -252,7 +252,7 @@ func (k *keepRun) walk() (*mirror.Report, error) {
 		k.task.holds = k.holds
 	}
 	address := cmp.Or(k.feed.Address, k.feed.URL)
-	k.w = k.b.Walk(k.ctx, address, k.mark.Probe)
+	k.w = k.b.Attempt(k.ctx, address, k.mark.Probe)
 	k.w.task = k.task
 	next, stop := iter.Pull2(k.w.Readings())
 	defer stop()
@@ -272,7 +272,7 @@ func (k *keepRun) walk() (*mirror.Report, error) {
 	if name == None || (!more || r != nil && r.End) && k.feed.Source == "" { // it has brought nothing
 		name = ""
 	}
-	return k.m.Merge(k.ctx, k.feed.URL, mirror.Source{
+	return k.m.Keep(k.ctx, k.feed.URL, mirror.Source{
 		Name: name, Adds: k.adds, Mark: k.note,
 		Readings: func(yield func(*feedhistory.Reading, error) bool) {
 			if !yield(first, firstErr) {

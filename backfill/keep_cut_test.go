@@ -61,20 +61,20 @@ func keptSites(t *testing.T) map[string]func() *kept {
 		}
 	}
 	sites := map[string]func() *kept{
-		"wordpress":               wordpress(func(*blog) {}, 20, feedhistory.Whole),
-		"wordpress, not counted":  wordpress(func(b *blog) { b.withoutAPI = true }, 26, feedhistory.Lossy),
-		"wordpress, in its order": wordpress(func(b *blog) { b.unordered = true }, 20, feedhistory.Lossy),
+		"wordpress":               wordpress(func(*blog) {}, 20, feedhistory.VerdictWhole),
+		"wordpress, not counted":  wordpress(func(b *blog) { b.withoutAPI = true }, 26, feedhistory.VerdictLossy),
+		"wordpress, in its order": wordpress(func(b *blog) { b.unordered = true }, 20, feedhistory.VerdictLossy),
 		"blogger": func() *kept {
 			b := newBlogspot(200)
 			b.most = 20
 			b.guids = b.guid
-			return &kept{site: b.site, path: "/feeds/posts/default?alt=rss", pages: 26, want: feedhistory.Whole, answer: b.answer}
+			return &kept{site: b.site, path: "/feeds/posts/default?alt=rss", pages: 26, want: feedhistory.VerdictWhole, answer: b.answer}
 		},
 		"blogger, deaf": func() *kept {
 			b := newBlogspot(200)
 			b.most, b.deaf = 20, true
 			b.guids = b.guid
-			return &kept{site: b.site, path: "/feeds/posts/default?alt=rss", pages: 12, want: feedhistory.Lossy, answer: b.answer}
+			return &kept{site: b.site, path: "/feeds/posts/default?alt=rss", pages: 12, want: feedhistory.VerdictLossy, answer: b.answer}
 		},
 	}
 	for _, name := range []string{"tumblr", "github", "substack", "squarespace"} {
@@ -85,7 +85,7 @@ func keptSites(t *testing.T) map[string]func() *kept {
 				p.server["paged"] = "8"
 			}
 			p.site = newSite(60)
-			return &kept{site: p.site, path: p.server["path"], pages: 12, want: feedhistory.Lossy, answer: p.answer}
+			return &kept{site: p.site, path: p.server["path"], pages: 12, want: feedhistory.VerdictLossy, answer: p.answer}
 		}
 	}
 	return sites
@@ -128,15 +128,15 @@ func (k *kept) sound(t *testing.T, what string) (all bool) {
 	require.NoError(t, err)
 	all = int(feed.Entries) == len(k.posts)
 	switch feed.Verdict {
-	case feedhistory.Whole, feedhistory.Lossy:
+	case feedhistory.VerdictWhole, feedhistory.VerdictLossy:
 		require.True(t, all, "%s: %v, with %d of %d\n%s", what, feed.Verdict, feed.Entries, len(k.posts), strings.Join(k.requests, "\n"))
 		require.Empty(t, feed.Ledger.Gaps())
-	case feedhistory.Partial:
+	case feedhistory.VerdictPartial:
 		require.NotEmpty(t, feed.Ledger.Gaps())
 	default:
 		require.Empty(t, feed.Source, "%s: %v, though something was recovered", what, feed.Verdict)
 	}
-	if feed.Verdict == feedhistory.Partial {
+	if feed.Verdict == feedhistory.VerdictPartial {
 		return false
 	}
 	return all
@@ -213,7 +213,7 @@ func (k *kept) goesOn(t *testing.T, what string) {
 	require.True(t, done, "%s\n%s", what, strings.Join(k.requests, "\n"))
 	feed, err := k.m.Store.Feed(t.Context(), k.url+k.path)
 	require.NoError(t, err)
-	if k.want == feedhistory.Lossy || first > 3 {
+	if k.want == feedhistory.VerdictLossy || first > 3 {
 		require.Equal(t, k.want, feed.Verdict, "%s\n%s", what, strings.Join(k.requests, "\n"))
 	}
 	require.Less(t, len(k.requests), k.pages+20, "%s: it begins again\n%s", what, strings.Join(k.requests, "\n"))
@@ -267,7 +267,7 @@ func TestKeepMementoGoesOn(t *testing.T) {
 			changes, err = b.Keep(t.Context(), m, url)
 			require.NoError(t, err)
 			if more = changes.More; more {
-				require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
+				require.Equal(t, feedhistory.VerdictPartial, changes.Feed.Verdict)
 			}
 			require.Less(t, rounds, 20, "%s", strings.Join(a.requests, "\n"))
 		}

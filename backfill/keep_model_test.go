@@ -51,7 +51,7 @@ func TestKeepModel(t *testing.T) {
 		feed, err := k.m.Store.Feed(context.Background(), k.url+k.path)
 		require.NoError(rt, err)
 		if strings.Contains(string(feed.Mark), modeModified) {
-			require.Equal(rt, feedhistory.Whole, feed.Verdict, "%v\n%s", feed.Ledger.Gaps(), strings.Join(k.requests, "\n"))
+			require.Equal(rt, feedhistory.VerdictWhole, feed.Verdict, "%v\n%s", feed.Ledger.Gaps(), strings.Join(k.requests, "\n"))
 			k.requireCounted(rt)
 		}
 	})
@@ -97,7 +97,7 @@ func (k *kept) keepCut(t *rapid.T, change func()) {
 	}
 	feed, err := k.m.Store.Feed(context.Background(), k.url+k.path)
 	require.NoError(t, err)
-	require.Equal(t, feed.Verdict == feedhistory.Partial, len(feed.Ledger.Gaps()) > 0)
+	require.Equal(t, feed.Verdict == feedhistory.VerdictPartial, len(feed.Ledger.Gaps()) > 0)
 }
 
 // requireCounted checks that the mirror has everything that existed when the

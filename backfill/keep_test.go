@@ -45,11 +45,11 @@ func TestKeep(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, changes.Failure)
 	require.Equal(t, 10, changes.Added)
-	require.Equal(t, feedhistory.Window, changes.Feed.Verdict)
+	require.Equal(t, feedhistory.VerdictWindow, changes.Feed.Verdict)
 
 	changes, _ = keep()
 	require.Equal(t, 85, changes.Added)
-	require.Equal(t, feedhistory.Whole, changes.Feed.Verdict) // X-WP-Total agrees
+	require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict) // X-WP-Total agrees
 	blog.has(t, blog.held(t, m, url), func(p post) string { return p.guid(blog.url) })
 	changes, requests := keep()
 	require.Nil(t, changes)
@@ -64,10 +64,10 @@ func TestKeep(t *testing.T) {
 	changes, err = m.Update(t.Context(), url)
 	require.NoError(t, err)
 	require.NoError(t, changes.Failure)
-	require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
+	require.Equal(t, feedhistory.VerdictPartial, changes.Feed.Verdict)
 	changes, _ = keep()
 	require.Equal(t, 15, changes.Added)
-	require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+	require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict)
 	require.Empty(t, changes.Feed.Ledger.Gaps())
 	blog.has(t, blog.held(t, m, url), func(p post) string { return p.guid(blog.url) })
 }
@@ -91,12 +91,12 @@ func TestKeepFails(t *testing.T) {
 	fails = true
 	changes, err := b.Keep(t.Context(), m, s.url+"/feed")
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
+	require.Equal(t, feedhistory.VerdictPartial, changes.Feed.Verdict)
 	require.Len(t, changes.Feed.Ledger.Gaps(), 1)
 	fails = false
 	changes, err = b.Keep(t.Context(), m, s.url+"/feed")
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Window, changes.Feed.Verdict)
+	require.Equal(t, feedhistory.VerdictWindow, changes.Feed.Verdict)
 }
 
 // A walk that brings nothing pays for nothing that polls have missed.
@@ -115,11 +115,11 @@ func TestKeepNothingForMissed(t *testing.T) {
 		}
 		changes, err := m.Update(t.Context(), s.url+"/feed")
 		require.NoError(t, err)
-		require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
+		require.Equal(t, feedhistory.VerdictPartial, changes.Feed.Verdict)
 		changes, err = b.Keep(t.Context(), m, s.url+"/feed")
 		require.NoError(t, err)
 		if changes != nil {
-			require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
+			require.Equal(t, feedhistory.VerdictPartial, changes.Feed.Verdict)
 		}
 	}
 }
@@ -164,17 +164,17 @@ func TestKeepCount(t *testing.T) {
 				require.Equal(t, want, feed.Verdict)
 				return *feed
 			}
-			debt := keep(feedhistory.Partial, 1).Ledger.Debts()[0]
+			debt := keep(feedhistory.VerdictPartial, 1).Ledger.Debts()[0]
 			require.ErrorContains(t, debt.Gap.Err, part.says)
 			require.Equal(t, "the server lists only entries that have come, and as many as it counts", debt.Receipt)
 			blog.withoutAPI = true
-			keep(feedhistory.Partial, 1)
+			keep(feedhistory.VerdictPartial, 1)
 			blog.publish()
-			keep(feedhistory.Partial, 1)
+			keep(feedhistory.VerdictPartial, 1)
 			blog.withoutAPI = false
-			keep(feedhistory.Partial, 1)
+			keep(feedhistory.VerdictPartial, 1)
 			part.lacks(blog, false)
-			keep(feedhistory.Whole, 0)
+			keep(feedhistory.VerdictWhole, 0)
 			for d, err := range m.Store.Documents(t.Context(), blog.url+"/feed/") {
 				require.NoError(t, err)
 				require.NotContains(t, d.URL, "wp-json", "the list is no document of the feed")
@@ -195,7 +195,7 @@ func TestKeepNothing(t *testing.T) {
 	b := &Backfill{HTTP: m.Client}
 	changes, err := b.Keep(t.Context(), m, s.url+"/feed")
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Window, changes.Feed.Verdict)
+	require.Equal(t, feedhistory.VerdictWindow, changes.Feed.Verdict)
 	require.LessOrEqual(t, len(s.requests), 2+2, "%q", s.requests) // the feed itself is requested once more
 	asked := len(s.requests)
 	changes, err = b.Keep(t.Context(), m, s.url+"/feed")
@@ -241,7 +241,7 @@ func TestKeepRecount(t *testing.T) {
 			}
 			poll()
 			changes, _ := keep()
-			require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+			require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict)
 			require.False(t, changes.Feed.WholeAsOf().IsZero())
 			asOf := poll().WholeAsOf()
 			require.Equal(t, changes.Feed.WholeAsOf(), asOf)
@@ -265,7 +265,7 @@ func TestKeepRecount(t *testing.T) {
 			require.Equal(t, asOf, feed.WholeAsOf())
 			changes, requests = keep()
 			require.Equal(t, 1, changes.Added)
-			require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+			require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict)
 			require.True(t, changes.Feed.WholeAsOf().After(asOf))
 			require.LessOrEqual(t, requests, most, "%q", s.requests)
 			s.has(t, s.held(t, m, url), s.guids)
@@ -273,7 +273,7 @@ func TestKeepRecount(t *testing.T) {
 			delete(s.posts, 17) // withdrawn, but the mirror keeps it
 			asOf = changes.Feed.WholeAsOf()
 			changes, _ = keep()
-			require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+			require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict)
 			require.True(t, changes.Feed.WholeAsOf().After(asOf))
 			_, requests = keep()
 			require.Equal(t, 1, requests)
@@ -314,7 +314,7 @@ func TestKeepRefill(t *testing.T) {
 				changes, err := m.Update(t.Context(), url)
 				require.NoError(t, err)
 				require.NoError(t, changes.Failure)
-				require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
+				require.Equal(t, feedhistory.VerdictPartial, changes.Feed.Verdict)
 				before := len(b.requests)
 				changes, err = f.Keep(t.Context(), m, url)
 				require.NoError(t, err)
@@ -342,7 +342,7 @@ func TestKeepRefillTooLate(t *testing.T) {
 		require.NoError(t, err)
 		changes, err := b.Keep(t.Context(), m, url)
 		require.NoError(t, err)
-		require.Equal(t, len(p.requests) > 5, changes.Feed.Verdict == feedhistory.Partial, "%v", changes.Feed.Ledger.Gaps())
+		require.Equal(t, len(p.requests) > 5, changes.Feed.Verdict == feedhistory.VerdictPartial, "%v", changes.Feed.Ledger.Gaps())
 		for range 300 {
 			p.publish()
 		}

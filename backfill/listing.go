@@ -37,7 +37,7 @@ func (s *source) listed(ctx context.Context, address string) (*feedhistory.Docum
 	if err != nil {
 		return nil, &feedhistory.ParseError{URL: url, Reason: feedhistory.ReasonNotFeed, Err: err}
 	}
-	head := feedhistory.Document{URL: url, Format: feedhistory.Atom, Response: feedhistory.Response{Requested: address, Received: time.Now()}}
+	head := feedhistory.Document{URL: url, Format: feedhistory.FormatAtom, Response: feedhistory.Response{Requested: address, Received: time.Now()}}
 	doc := head
 	for _, post := range posts {
 		if e, err := s.draft(post, url).Entry(); err == nil {

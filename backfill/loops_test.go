@@ -87,7 +87,7 @@ func TestLoops(t *testing.T) {
 			}, "/feed/")
 			require.NotNil(t, r.History)
 			require.LessOrEqual(t, len(b.requests), test.most)
-			require.NotEqual(t, feedhistory.Whole, r.Verdict())
+			require.NotEqual(t, feedhistory.VerdictWhole, r.Verdict())
 		})
 	}
 }

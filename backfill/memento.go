@@ -22,7 +22,7 @@ import (
 const waybackMachine = "https://web.archive.org/web/timemap/link/"
 
 // Memento recovers entries from the snapshots of a feed in a web archive (RFC
-// 7089). It sends requests to a third party, whatever Client.SameOrigin says,
+// 7089). It sends requests to a third party, whatever Client.OneOrigin says,
 // so it is used only if Backfill.Methods contains it. The zero value uses the
 // Wayback Machine.
 //
@@ -47,7 +47,7 @@ func (Memento) Name() string { return "memento" }
 
 // Recognise returns Any for plain feeds, because any feed may be archived.
 func (Memento) Recognise(doc *feedhistory.Document) Sign {
-	if doc == nil || doc.Kind() != feedhistory.Plain {
+	if doc == nil || doc.Kind() != feedhistory.KindPlain {
 		return No
 	}
 	return Any
@@ -58,9 +58,9 @@ func (Memento) Probe(context.Context, *feedhistory.Client, *feedhistory.Document
 	return true, nil
 }
 
-// Walk yields the snapshots, newest first. Between two without a common entry, entries
+// Documents yields the snapshots, newest first. Between two without a common entry, entries
 // may be missing: there it yields a *feedhistory.Gap.
-func (m Memento) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
+func (m Memento) Documents(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return walked(ctx, c, doc, p, func(s *source, yield func(*feedhistory.Document, error) bool) {
 		if err := settings.Check("backfill", settings.Number{Name: "Memento.Pace", Value: int64(m.Pace)}); err != nil {
 			yield(nil, err)

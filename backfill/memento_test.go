@@ -158,12 +158,12 @@ func TestMemento(t *testing.T) {
 			r := a.recover(t, "/feed.rss", append(Methods(), a.method())...)
 			a.has(t, r.History, a.guid)
 			require.Equal(t, "memento", r.RecoveredBy)
-			require.Equal(t, feedhistory.Lossy, r.Verdict())
+			require.Equal(t, feedhistory.VerdictLossy, r.Verdict())
 			require.Empty(t, r.History.Gaps)
-			require.Equal(t, feedhistory.Plain, r.History.Kind)
+			require.Equal(t, feedhistory.KindPlain, r.History.Kind)
 			for _, e := range r.History.Entries {
 				require.NotContains(t, e.Links[0].Href, "/web/")
-				require.Equal(t, feedhistory.Plain, e.Head.Kind(), "the archive's links are not the feed's")
+				require.Equal(t, feedhistory.KindPlain, e.Head.Kind(), "the archive's links are not the feed's")
 				require.NotContains(t, e.Summary().Body, "/web/")
 				require.Contains(t, e.Summary().Body, `href="http://example.org/post/`)
 			}
@@ -204,7 +204,7 @@ func TestMementoGap(t *testing.T) {
 	require.Len(t, r.History.Entries, 11)
 	require.Len(t, r.History.Gaps, 1)
 	require.Equal(t, feedhistory.ReasonMissedWindow, r.History.Gaps[0].Reason)
-	require.Equal(t, feedhistory.Partial, r.Verdict())
+	require.Equal(t, feedhistory.VerdictPartial, r.Verdict())
 }
 
 func TestMementoNone(t *testing.T) {
@@ -212,7 +212,7 @@ func TestMementoNone(t *testing.T) {
 	a.publish()
 	a.serve(t, a.answer)
 	r := a.recover(t, "/feed.rss", a.method())
-	require.Equal(t, feedhistory.Window, r.Verdict())
+	require.Equal(t, feedhistory.VerdictWindow, r.Verdict())
 	require.Empty(t, r.RecoveredBy)
 	require.Len(t, a.requests, 2)
 }

@@ -19,7 +19,7 @@ func (p platform) Name() string { return p.Label }
 
 // Recognise looks for the signs of the platform in a plain feed.
 func (p platform) Recognise(doc *feedhistory.Document) Sign {
-	if doc == nil || doc.Kind() != feedhistory.Plain || p.Generator == "" && p.Namespace == "" && p.Entry == nil && p.URL == nil ||
+	if doc == nil || doc.Kind() != feedhistory.KindPlain || p.Generator == "" && p.Namespace == "" && p.Entry == nil && p.URL == nil ||
 		p.URL != nil && !p.URL.MatchString(doc.URL) {
 		return No
 	}
@@ -58,9 +58,9 @@ func (p platform) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhis
 	return works, err
 }
 
-// Walk yields the pages after the first, and then the first again if it has
+// Documents yields the pages after the first, and then the first again if it has
 // changed.
-func (p platform) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, probe *Probe) iter.Seq2[*feedhistory.Document, error] {
+func (p platform) Documents(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, probe *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return walked(ctx, c, doc, probe, func(s *source, yield func(*feedhistory.Document, error) bool) { p.series(s).walk(yield) })
 }
 

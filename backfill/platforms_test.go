@@ -153,7 +153,7 @@ func TestPlatforms(t *testing.T) {
 			r := p.recover(t, p.server["path"], platformMethods()...)
 			p.complete(t, r)
 			require.Equal(t, name, r.RecoveredBy)
-			require.Equal(t, feedhistory.Lossy, r.Verdict())
+			require.Equal(t, feedhistory.VerdictLossy, r.Verdict())
 			pages := (len(p.posts) + p.number("size") - 1) / p.number("size")
 			require.LessOrEqual(t, len(p.requests), allowed(pages))
 
@@ -218,7 +218,7 @@ func TestPlatformsMovedAlong(t *testing.T) {
 	}
 	r := p.fetch(t, p.answer, p.server["path"])
 	p.complete(t, r)
-	require.Equal(t, feedhistory.Lossy, r.Verdict())
+	require.Equal(t, feedhistory.VerdictLossy, r.Verdict())
 
 	p = substack(260)
 	bounded := func(w http.ResponseWriter, r *http.Request) {
@@ -231,7 +231,7 @@ func TestPlatformsMovedAlong(t *testing.T) {
 	r = p.fetch(t, bounded, p.server["path"])
 	require.Len(t, r.History.Gaps, 1)
 	require.Equal(t, feedhistory.ReasonLoop, r.History.Gaps[0].Reason)
-	require.Equal(t, feedhistory.Partial, r.Verdict())
+	require.Equal(t, feedhistory.VerdictPartial, r.Verdict())
 	require.Len(t, r.History.Entries, 150)
 }
 
@@ -246,7 +246,7 @@ func TestPlatformsIgnored(t *testing.T) {
 			p.answer(w, r)
 		}
 		r := p.fetch(t, handler, p.server["path"])
-		require.Equal(t, feedhistory.Window, r.Verdict(), file)
+		require.Equal(t, feedhistory.VerdictWindow, r.Verdict(), file)
 		require.Equal(t, None, r.Probe.Method)
 		require.Contains(t, r.Probe.Reason, strings.TrimSuffix(filepath.Base(file), ".txtar"), "it says why")
 		require.LessOrEqual(t, len(p.requests), 3, "%s: %s", file, p.requests)

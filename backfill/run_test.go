@@ -42,7 +42,7 @@ func TestOwnLinks(t *testing.T) {
 		}, "/feed.json")
 		s.has(t, r.History, guid)
 		require.Empty(t, r.RecoveredBy)
-		require.Equal(t, feedhistory.Lossy, r.Verdict())
+		require.Equal(t, feedhistory.VerdictLossy, r.Verdict())
 		require.Empty(t, r.History.Gaps)
 		require.LessOrEqual(t, len(s.requests), 32)
 		require.Zero(t, r.Probe, "nothing had to be tried")
@@ -65,7 +65,7 @@ func TestComplete(t *testing.T) {
 		before := len(site.Requests())
 		r, err := (&Backfill{HTTP: private(t)}).Fetch(t.Context(), site.URL+path, Probe{})
 		require.NoError(t, err)
-		require.Equal(t, feedhistory.Whole, r.Verdict())
+		require.Equal(t, feedhistory.VerdictWhole, r.Verdict())
 		require.Len(t, site.Requests(), before+requests)
 	}
 }
@@ -98,7 +98,7 @@ func TestFaults(t *testing.T) {
 		{"not a feed", "<html></html>", nil, "9 8 7 6 3", "not-feed"},
 		{"documents", page, func(c *feedhistory.Client) { c.Budget.Documents = 2 }, "9 8 7 6", "budget"},
 		{"bytes", page, func(c *feedhistory.Client) { c.Budget.Bytes = 200 }, "9 8 7 6", "budget"},
-		{"elsewhere", "Status: 302\nLocation: {{other}}/rss/2/", func(c *feedhistory.Client) { c.SameOrigin = true }, "9 8 7 6 3", "refused"},
+		{"elsewhere", "Status: 302\nLocation: {{other}}/rss/2/", func(c *feedhistory.Client) { c.OneOrigin = true }, "9 8 7 6 3", "refused"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			site := feedtest.Serve(t, fmt.Sprintf(faulty, test.third))
@@ -115,7 +115,7 @@ func TestFaults(t *testing.T) {
 				require.NotEmpty(t, gap.URL)
 			}
 			require.Equal(t, test.reason, reason)
-			require.Equal(t, reason != "", r.Verdict() == feedhistory.Partial)
+			require.Equal(t, reason != "", r.Verdict() == feedhistory.VerdictPartial)
 		})
 	}
 }
@@ -159,7 +159,7 @@ func TestSlow(t *testing.T) {
 				fmt.Fprintf(w, "<rss><channel><generator>Ghost 2</generator><item><guid>%d</guid></item></channel></rss>", n)
 			}
 			b := Backfill{HTTP: &feedhistory.Client{AllowPrivate: true, NoGuess: true, Transport: s, Budget: budget}}
-			walk, documents, reasons := b.Walk(t.Context(), "http://example.org/rss/", Probe{}), 0, []feedhistory.Reason{}
+			walk, documents, reasons := b.Attempt(t.Context(), "http://example.org/rss/", Probe{}), 0, []feedhistory.Reason{}
 			for r, err := range walk.Readings() {
 				require.NoError(t, err)
 				if r.Document != nil {
@@ -186,13 +186,13 @@ func TestInterrupted(t *testing.T) {
 	}
 	r, err := (&Backfill{HTTP: private(t)}).Fetch(ctx, b.url+"/feed/", Probe{})
 	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, feedhistory.Partial, r.Verdict())
+	require.Equal(t, feedhistory.VerdictPartial, r.Verdict())
 	require.False(t, r.Proven)
 
 	b.mu.Lock() // a request may still be in flight
 	b.before = nil
 	b.mu.Unlock()
-	w := (&Backfill{HTTP: private(t)}).Walk(t.Context(), b.url+"/feed/", Probe{})
+	w := (&Backfill{HTTP: private(t)}).Attempt(t.Context(), b.url+"/feed/", Probe{})
 	n := 0
 	var merger feedhistory.Merger
 	for reading, err := range w.Readings() {
@@ -205,7 +205,7 @@ func TestInterrupted(t *testing.T) {
 	h, err := merger.History()
 	require.NoError(t, err)
 	r = w.Recovery(h)
-	require.Equal(t, feedhistory.Partial, r.Verdict(), "there may be more")
+	require.Equal(t, feedhistory.VerdictPartial, r.Verdict(), "there may be more")
 	require.Equal(t, feedhistory.ReasonInterrupted, r.History.Gaps[0].Reason)
 	require.ErrorContains(t, r.History.Gaps[0], "has not been read")
 	n, merger = 0, feedhistory.Merger{}
@@ -216,7 +216,7 @@ func TestInterrupted(t *testing.T) {
 	require.Equal(t, 22, n, "and the end")
 	h, err = merger.History()
 	require.NoError(t, err)
-	require.NotEqual(t, feedhistory.Partial, w.Recovery(h).Verdict())
+	require.NotEqual(t, feedhistory.VerdictPartial, w.Recovery(h).Verdict())
 }
 
 // A first document that cannot be retrieved is an error.
@@ -257,7 +257,7 @@ func TestProbeFailed(t *testing.T) {
 		}
 		r := b.fetch(t, down, "/feed/")
 		require.Zero(t, r.Probe)
-		require.Equal(t, feedhistory.Window, r.Verdict())
+		require.Equal(t, feedhistory.VerdictWindow, r.Verdict())
 	}
 }
 
@@ -280,8 +280,8 @@ func TestHostileTotal(t *testing.T) {
 		if len(r.History.Gaps) == 0 {
 			b.has(t, r.History, b.guid)
 		}
-		require.Equal(t, total == "2000", r.Verdict() == feedhistory.Partial)
-		require.NotEqual(t, feedhistory.Whole, r.Verdict())
+		require.Equal(t, total == "2000", r.Verdict() == feedhistory.VerdictPartial)
+		require.NotEqual(t, feedhistory.VerdictWhole, r.Verdict())
 		require.Less(t, len(b.requests), 40, total)
 	}
 }
@@ -316,14 +316,14 @@ func TestProbeOutdated(t *testing.T) {
 	b.unordered = true
 	r, err := (&Backfill{HTTP: private(t)}).Fetch(t.Context(), b.url+"/feed/", probe)
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Lossy, r.Verdict())
+	require.Equal(t, feedhistory.VerdictLossy, r.Verdict())
 	require.Equal(t, modePaged, r.Probe.Mode)
 	b.has(t, r.History, b.guid)
 
 	b.unpaged = true
 	r, err = (&Backfill{HTTP: private(t)}).Fetch(t.Context(), b.url+"/feed/", r.Probe)
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Partial, r.Verdict())
+	require.Equal(t, feedhistory.VerdictPartial, r.Verdict())
 	require.True(t, errors.Is(r.History.Gaps[0], errNothing))
 }
 

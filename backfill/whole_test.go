@@ -36,7 +36,7 @@ func (s *site) requireTrue(t require.TestingT, r *Recovery, mark string) {
 		}
 		require.NotContains(t, g.Error(), "the server counts", "%s", strings.Join(s.requests, "\n"))
 	}
-	if r.Verdict() != feedhistory.Whole {
+	if r.Verdict() != feedhistory.VerdictWhole {
 		return
 	}
 	n := s.count(mark)
@@ -88,7 +88,7 @@ func TestWordPressOldPostMeanwhile(t *testing.T) {
 				}
 				r := b.fetch(t, b.answer, "/feed/")
 				b.requireTrue(t, r, wordPressCount)
-				require.Equal(t, feedhistory.Whole, r.Verdict(), "moment %d: %s", moment, strings.Join(b.requests, "\n"))
+				require.Equal(t, feedhistory.VerdictWhole, r.Verdict(), "moment %d: %s", moment, strings.Join(b.requests, "\n"))
 				require.LessOrEqual(t, len(b.requests), b.allowed(1)+2)
 				if moment < b.count(wordPressCount) {
 					b.has(t, r.History, b.guid)
@@ -119,7 +119,7 @@ func TestWordPressRestless(t *testing.T) {
 			}
 			r := b.fetch(t, b.answer, "/feed/")
 			b.requireTrue(t, r, wordPressCount)
-			require.Equal(t, feedhistory.Lossy, r.Verdict())
+			require.Equal(t, feedhistory.VerdictLossy, r.Verdict())
 			require.Less(t, len(b.requests), 60, "%s", strings.Join(b.requests, "\n"))
 		})
 	}
@@ -172,12 +172,12 @@ func TestWordPressUncounted(t *testing.T) {
 					}
 				}
 				r := b.fetch(t, b.answer, "/feed/")
-				if r.Verdict() == feedhistory.Partial { // a listed post has moved, too, and its page cannot be told from the list
+				if r.Verdict() == feedhistory.VerdictPartial { // a listed post has moved, too, and its page cannot be told from the list
 					require.Len(t, r.History.Gaps, 1)
 					require.Less(t, len(r.History.Entries), len(b.posts))
 					continue
 				}
-				require.Equal(t, feedhistory.Lossy, r.Verdict(), "moment %d: %s", moment, strings.Join(b.requests, "\n"))
+				require.Equal(t, feedhistory.VerdictLossy, r.Verdict(), "moment %d: %s", moment, strings.Join(b.requests, "\n"))
 			}
 		})
 	}
@@ -238,7 +238,7 @@ func TestBloggerOldPostMeanwhile(t *testing.T) {
 			}
 		}
 		r := b.fetch(t, b.answer, "/feeds/posts/default")
-		require.Equal(t, feedhistory.Whole, r.Verdict(), "moment %d: %s", moment, strings.Join(b.requests, "\n"))
+		require.Equal(t, feedhistory.VerdictWhole, r.Verdict(), "moment %d: %s", moment, strings.Join(b.requests, "\n"))
 		b.requireTrue(t, r, bloggerCount)
 		if moment <= b.count(bloggerCount) {
 			b.has(t, r.History, b.guid)
@@ -265,7 +265,7 @@ func TestWordPressOtherPosts(t *testing.T) {
 				b.answer(w, r)
 			}, "/feed/")
 			b.has(t, r.History, b.guid)
-			require.Equal(t, feedhistory.Lossy, r.Verdict())
+			require.Equal(t, feedhistory.VerdictLossy, r.Verdict())
 			require.LessOrEqual(t, len(b.requests), allowed(b.pages())+3)
 		})
 	}

@@ -56,7 +56,7 @@ func (WordPress) Name() string { return "wordpress" }
 // Recognise looks at the generator. A feed without one may be WordPress's,
 // because some sites remove it.
 func (WordPress) Recognise(doc *feedhistory.Document) Sign {
-	if doc == nil || doc.Kind() != feedhistory.Plain || doc.Format == feedhistory.JSONFeed {
+	if doc == nil || doc.Kind() != feedhistory.KindPlain || doc.Format == feedhistory.FormatJSONFeed {
 		return No
 	}
 	switch g := strings.ToLower(readHead(doc).generator); {
@@ -95,8 +95,8 @@ func (w WordPress) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhi
 	return works, err
 }
 
-// Walk yields the pages.
-func (w WordPress) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
+// Documents yields the pages.
+func (w WordPress) Documents(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *Probe) iter.Seq2[*feedhistory.Document, error] {
 	return walked(ctx, c, doc, p, func(s *source, yield func(*feedhistory.Document, error) bool) {
 		yield = s.oneScheme(yield)
 		oldest := stablePage(s, 1)

@@ -159,13 +159,13 @@ func TestWordPress(t *testing.T) {
 		mode  string
 		want  feedhistory.Verdict
 	}{
-		{"stable, counted", "/feed/", func(*blog) {}, modeModified, feedhistory.Whole},
-		{"stable, searched", "/feed/", func(b *blog) { b.withoutAPI = true }, modeModified, feedhistory.Lossy},
-		{"the order is ignored", "/feed/", func(b *blog) { b.unordered = true }, modePaged, feedhistory.Lossy},
-		{"known by its header", "/feed/", func(b *blog) { b.nameless = true }, modeModified, feedhistory.Whole},
-		{"known by its pingback", "/feed/", func(b *blog) { b.nameless, b.withoutAPI, b.unordered = true, true, true }, modePaged, feedhistory.Lossy},
-		{"redirected", "/feed", func(*blog) {}, modeModified, feedhistory.Whole},
-		{"redirected, with a query", "/?feed=rss2", func(b *blog) { b.withoutAPI = true }, modeModified, feedhistory.Lossy},
+		{"stable, counted", "/feed/", func(*blog) {}, modeModified, feedhistory.VerdictWhole},
+		{"stable, searched", "/feed/", func(b *blog) { b.withoutAPI = true }, modeModified, feedhistory.VerdictLossy},
+		{"the order is ignored", "/feed/", func(b *blog) { b.unordered = true }, modePaged, feedhistory.VerdictLossy},
+		{"known by its header", "/feed/", func(b *blog) { b.nameless = true }, modeModified, feedhistory.VerdictWhole},
+		{"known by its pingback", "/feed/", func(b *blog) { b.nameless, b.withoutAPI, b.unordered = true, true, true }, modePaged, feedhistory.VerdictLossy},
+		{"redirected", "/feed", func(*blog) {}, modeModified, feedhistory.VerdictWhole},
+		{"redirected, with a query", "/?feed=rss2", func(b *blog) { b.withoutAPI = true }, modeModified, feedhistory.VerdictLossy},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, n := range []int{11, 19, 20, 160, 161, 345} {
@@ -308,7 +308,7 @@ func TestWordPressRedirectsPages(t *testing.T) {
 	}, "/feed/")
 	require.Equal(t, None, r.Probe.Method)
 	require.Contains(t, r.Probe.Reason, "WordPress")
-	require.Equal(t, feedhistory.Window, r.Verdict())
+	require.Equal(t, feedhistory.VerdictWindow, r.Verdict())
 	require.Len(t, r.History.Entries, 10)
 }
 
@@ -320,7 +320,7 @@ func TestWordPressPlain(t *testing.T) {
 		r := b.recover(t, "/feed/")
 		require.Equal(t, None, r.Probe.Method)
 		require.Contains(t, r.Probe.Reason, "neither order nor paged")
-		require.Equal(t, feedhistory.Window, r.Verdict())
+		require.Equal(t, feedhistory.VerdictWindow, r.Verdict())
 		require.Empty(t, r.RecoveredBy)
 		require.Len(t, b.requests, 3)
 	})
@@ -339,7 +339,7 @@ func TestWordPressPlain(t *testing.T) {
 		r := b.recover(t, "/feed/")
 		b.has(t, r.History, b.guid)
 		require.LessOrEqual(t, len(b.requests), b.allowed(0))
-		require.Equal(t, feedhistory.Whole, r.Verdict())
+		require.Equal(t, feedhistory.VerdictWhole, r.Verdict())
 	})
 	t.Run("remembered", func(t *testing.T) {
 		b := newBlog(t, 95, 10)
@@ -408,7 +408,7 @@ func TestWordPressSchemes(t *testing.T) {
 			require.Len(t, got, len(b.posts), moment)
 			require.Empty(t, r.History.Gaps)
 			if !unordered {
-				require.Equal(t, feedhistory.Whole, r.Verdict(), moment)
+				require.Equal(t, feedhistory.VerdictWhole, r.Verdict(), moment)
 			}
 		}
 	}

@@ -105,7 +105,7 @@ func (c *Chain) add(doc *feedhistory.Document, err error) []Finding {
 	if !r.isTimed() {
 		c.undated.add(n.url)
 	}
-	if c.kind == feedhistory.Paged && c.lastNamed.href == "" {
+	if c.kind == feedhistory.KindPaged && c.lastNamed.href == "" {
 		c.lastNamed = r.linkTo("last")
 	}
 	if c.Profile == AtomPMH {
@@ -158,7 +158,7 @@ func (r *report) linkTo(rel string) link {
 
 // older returns the link by which a walk continues.
 func (r *report) older(kind feedhistory.Kind) link {
-	if kind == feedhistory.Paged {
+	if kind == feedhistory.KindPaged {
 		return r.linkTo("next")
 	}
 	return r.linkTo("prev-archive")
@@ -180,7 +180,7 @@ func (c *Chain) follower(r *report, n *neighbour) {
 	if n.id != "" && c.first.id != "" && n.id != c.first.id {
 		r.add("feed-id-differs", r.out.head.id, "the feed's id is %s here, but %s in %s", clip(n.id), clip(c.first.id), c.first.url)
 	}
-	if c.kind == feedhistory.Archived {
+	if c.kind == feedhistory.KindArchived {
 		c.archive(r, n)
 	}
 }
@@ -363,7 +363,7 @@ func (c *Chain) Finish() []Finding {
 	}
 	l.tally("validators-missing", c.unvalidated, c.documents, "neither ETag nor Last-Modified")
 	l.tally("cache-headers-missing", c.unfresh, c.documents, "neither Cache-Control nor Expires")
-	if c.kind == feedhistory.Archived && c.documents > 1 && c.undated.n == c.documents {
+	if c.kind == feedhistory.KindArchived && c.documents > 1 && c.undated.n == c.documents {
 		l.raise("edits-unnoticed", c.first.url, "none of the %d documents says when it or an entry was updated", c.documents)
 	}
 	if c.Profile == AtomPMH {
@@ -375,13 +375,13 @@ func (c *Chain) Finish() []Finding {
 	return l.in("")
 }
 
-// Walk checks every document of the feed at url, and yields the findings as the
+// Check checks every document of the feed at url, and yields the findings as the
 // documents come. The error is the context's, or the reason the first document could
 // not be retrieved; it ends the sequence. Every other failure is a finding. With the
-// profile DataReplication, Walk checks pages of entities, and requests each by HEAD and
+// profile DataReplication, Check checks pages of entities, and requests each by HEAD and
 // GET, or a snapshot, if url is that of its index; with ModifiedRange, it asks for ranges
 // of the collection at url. A nil client means one with default settings.
-func (c *Chain) Walk(ctx context.Context, client *feedhistory.Client, url string) iter.Seq2[Finding, error] {
+func (c *Chain) Check(ctx context.Context, client *feedhistory.Client, url string) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
 		client, done := settings.Shared(client)
 		defer done()
@@ -529,7 +529,7 @@ func nanoseconds(t time.Time) int64 {
 
 // entries compares the document's entries with those of earlier documents.
 func (c *Chain) entries(r *report) {
-	if c.kind == feedhistory.Plain && c.Profile != AtomPMH {
+	if c.kind == feedhistory.KindPlain && c.Profile != AtomPMH {
 		return // the only document has been checked already
 	}
 	at := r.doc.Updated
@@ -601,9 +601,9 @@ func (c *Chain) compare(r *report, i int, old, now entryCopy) {
 	switch {
 	case c.Profile == AtomPMH:
 		c.pmh.compare(r, i, old, now)
-	case c.kind == feedhistory.Paged && old.updated == now.updated:
+	case c.kind == feedhistory.KindPaged && old.updated == now.updated:
 		r.add("page-overlap", at, "entry %s was on an earlier page too", clip(e.ID))
-	case c.kind == feedhistory.Archived && old.updated == now.updated && old.document == now.document && old.content != now.content:
+	case c.kind == feedhistory.KindArchived && old.updated == now.updated && old.document == now.document && old.content != now.content:
 		r.add("ambiguous-duplicate", at,
 			"entry %s differs from a newer document's, but it and the documents have the same times, %s and %s",
 			clip(e.ID), stamp(e.Updated), stamp(r.doc.Updated))

@@ -63,7 +63,7 @@ func TestChains(t *testing.T) {
 					}
 				}
 			}
-			if slices.Contains(r.Formats, feedhistory.RSS) && r.Code != "barren" { // if the server, not the format, is at fault
+			if slices.Contains(r.Formats, feedhistory.FormatRSS) && r.Code != "barren" { // if the server, not the format, is at fault
 				require.GreaterOrEqual(t, raised, 2)
 			}
 			require.NotZero(t, raised)
@@ -102,7 +102,7 @@ func walkFixture(t *testing.T, a *feedtest.Archive, name string) (found []Findin
 }
 
 func walkAll(ctx context.Context, c *Chain, client *feedhistory.Client, url string) (found []Finding) {
-	for f, err := range c.Walk(ctx, client, url) {
+	for f, err := range c.Check(ctx, client, url) {
 		if err != nil {
 			return append(found, Document(nil, err, c.Profile)...)
 		}

@@ -40,8 +40,8 @@ const (
 	RFC5005 Profile = iota // RFC 5005, Feed Paging and Archiving
 	AtomPMH                // the same, and Atom-PMH 1.0, for feeds of metadata records
 
-	DataReplication // the data replication protocol; its feeds are not documents, so use it only with Chain.Walk
-	ModifiedRange   // a collection served by ranges of modification times; use it only with Chain.Walk
+	DataReplication // the data replication protocol; its feeds are not documents, so use it only with Chain.Check
+	ModifiedRange   // a collection served by ranges of modification times; use it only with Chain.Check
 )
 
 // String returns "rfc5005", "atom-pmh", "datareplication" or "modified-range".

@@ -251,7 +251,7 @@ func TestHeaderLinks(t *testing.T) {
 // A document that a program has built has no text; its model is checked.
 func TestDocumentWithoutText(t *testing.T) {
 	found := Document(&feedhistory.Document{
-		Format: feedhistory.Atom, ID: "1", Archive: true, Entries: []*feedhistory.Entry{{ID: "urn:1"}},
+		Format: feedhistory.FormatAtom, ID: "1", Archive: true, Entries: []*feedhistory.Entry{{ID: "urn:1"}},
 		Links: feedhistory.Links{{Rel: "self", Href: documentBase}},
 	}, nil, AtomPMH)
 	require.Equal(t, []string{"archive-without-current", "archive-without-links", "not-absolute-iri", "pmh-time-missing"}, codes(found))
@@ -312,11 +312,11 @@ func TestWalkEnds(t *testing.T) {
 	defer client.CloseIdle()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, err := range new(Chain).Walk(ctx, client, site.URL+"/raises/feed.atom") {
+	for _, err := range new(Chain).Check(ctx, client, site.URL+"/raises/feed.atom") {
 		require.ErrorIs(t, err, context.Canceled)
 	}
 	n := 0
-	for range new(Chain).Walk(t.Context(), client, site.URL+"/raises/feed.atom") {
+	for range new(Chain).Check(t.Context(), client, site.URL+"/raises/feed.atom") {
 		n++
 		break
 	}
@@ -576,7 +576,7 @@ func TestWritten(t *testing.T) {
 			if doc == nil {
 				continue
 			}
-			for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+			for _, format := range []feedhistory.Format{feedhistory.FormatAtom, feedhistory.FormatRSS} {
 				var b strings.Builder
 				require.NoError(t, compose.NewWriter(&b, format, doc).Close(), file)
 				testStrictXML(t, file, b.String())

@@ -61,7 +61,7 @@ func (r *report) notes() {
 		}
 		if isStale(n) {
 			rel := "current"
-			if r.doc.Kind() == feedhistory.Paged {
+			if r.doc.Kind() == feedhistory.KindPaged {
 				rel = "first"
 			}
 			_, at, _ = r.link(rel)
@@ -72,7 +72,7 @@ func (r *report) notes() {
 			code = "not-well-formed"
 		case r.out.isExternal && (code == "html-entity" || code == "undefined-entity"):
 			code = "entity-of-a-dtd"
-		case code == "namespace-misspelt" && r.doc.Format == feedhistory.Atom && at == r.out.head.at:
+		case code == "namespace-misspelt" && r.doc.Format == feedhistory.FormatAtom && at == r.out.head.at:
 			code = "namespace-unknown"
 		case r.out.invalidDates[at] && (code == "date-unreadable" || strings.HasPrefix(code, "zone-")):
 			continue // date-invalid says more
@@ -367,13 +367,13 @@ func same(a, b string) bool {
 // times compares the document's own time with its entries'.
 func (r *report) times() {
 	d := r.doc
-	if d.Format == feedhistory.RSS && d.Updated.IsZero() {
+	if d.Format == feedhistory.FormatRSS && d.Updated.IsZero() {
 		r.absent("rss-without-lastBuildDate", "the document does not say when it was updated")
 	}
 	if r.profile == AtomPMH { // which has rules of its own for times
 		return
 	}
-	if d.Format == feedhistory.Atom {
+	if d.Format == feedhistory.FormatAtom {
 		r.updates()
 	}
 	if d.Updated.IsZero() {
@@ -420,7 +420,7 @@ func stamp(t time.Time) string {
 // ids checks the ids of the feed and its entries (5005#22).
 func (r *report) ids() {
 	d := r.doc
-	if d.Format == feedhistory.Atom {
+	if d.Format == feedhistory.FormatAtom {
 		switch {
 		case r.count["id-too-long"] > 0, r.out.version == atom03 && r.out.head.id == nowhere: // there is one, or none is needed
 		case d.ID == "", r.out.isWhole && r.out.head.id == nowhere: // a misspelt id is none
@@ -433,8 +433,8 @@ func (r *report) ids() {
 	shared := r.hasSharedIDs()
 	for i, e := range d.Entries {
 		place := r.entry(i)
-		isShared := shared && (place.id != place.at || d.Format == feedhistory.JSONFeed) // which the note says
-		if e.WeakID && !isShared || d.Format == feedhistory.Atom && place.at == place.id && place.at != nowhere {
+		isShared := shared && (place.id != place.at || d.Format == feedhistory.FormatJSONFeed) // which the note says
+		if e.WeakID && !isShared || d.Format == feedhistory.FormatAtom && place.at == place.id && place.at != nowhere {
 			r.withoutID(e, place)
 			continue
 		}
@@ -451,7 +451,7 @@ func (r *report) ids() {
 func (r *report) withoutID(e *feedhistory.Entry, place elementPlace) {
 	_, linked := e.Links.Rel("alternate")
 	switch {
-	case r.doc.Format != feedhistory.RSS:
+	case r.doc.Format != feedhistory.FormatRSS:
 		r.add("id-missing", place.at, "the entry has no id")
 	case linked:
 		r.add("guid-missing", place.at, "the item has no guid, so readers recognise it by its link")
@@ -470,9 +470,9 @@ func (r *report) entry(i int) elementPlace {
 
 func (r *report) iri(e *feedhistory.Entry, place elementPlace) {
 	switch {
-	case r.doc.Format == feedhistory.Atom && !isIRI(e.ID):
+	case r.doc.Format == feedhistory.FormatAtom && !isIRI(e.ID):
 		r.add("not-absolute-iri", place.id, "the id %q is not an absolute IRI", clip(e.ID))
-	case r.doc.Format == feedhistory.RSS && place.permalink && !isIRI(e.ID):
+	case r.doc.Format == feedhistory.FormatRSS && place.permalink && !isIRI(e.ID):
 		r.add("not-absolute-iri", place.id, "the guid %q is not a URL, although isPermaLink is not false", clip(e.ID))
 	}
 }
@@ -672,11 +672,11 @@ const atom03 = "0.3"
 // newOutline reads a document's text again, up to the first damage.
 func newOutline(doc *feedhistory.Document) *outline {
 	o := &outline{head: noPlace, invalidDates: map[int]bool{}, version: door.Root.Head(doc).Version}
-	if doc.Format == feedhistory.JSONFeed {
+	if doc.Format == feedhistory.FormatJSONFeed {
 		o.jsonItems(doc)
 		return o
 	}
-	s := outliner{outline: o, text: doc.Text(), isRSS: doc.Format == feedhistory.RSS}
+	s := outliner{outline: o, text: doc.Text(), isRSS: doc.Format == feedhistory.FormatRSS}
 	s.isFlagged = historyNamespace.MatchString(s.text)
 	o.isWhole = door.Root.Observe(doc, s.see) == nil
 	s.readPending(len(s.text))

@@ -25,11 +25,11 @@ import (
 // pmh checks the producer's duties within one document.
 func (r *report) pmh() {
 	d := r.doc
-	if d.Format != feedhistory.Atom || r.out.version == atom03 {
+	if d.Format != feedhistory.FormatAtom || r.out.version == atom03 {
 		r.absent("pmh-not-atom", "the document is %v, not Atom 1.0", d.Format)
 		return
 	}
-	if d.Kind() == feedhistory.Paged {
+	if d.Kind() == feedhistory.KindPaged {
 		r.add("pmh-not-archived", r.historyAt(), "the feed is paged: pages shift, so that a harvest can miss records")
 	}
 	if d.Updated.IsZero() {
@@ -151,7 +151,7 @@ func (p *pmhChain) finish(c *Chain, l *findingList) {
 	switch {
 	case p.completed != "" && p.deletions:
 		l.raise("pmh-deletion-in-complete", p.completed, "there are deletion entries, but also fh:complete")
-	case p.completed == "" && !p.deletions && c.first.older.href == "" && c.documents == 1 && c.kind == feedhistory.Plain:
+	case p.completed == "" && !p.deletions && c.first.older.href == "" && c.documents == 1 && c.kind == feedhistory.KindPlain:
 		l.raise("pmh-complete-missing", c.first.url, "this document has everything, but no fh:complete")
 	}
 }
@@ -269,7 +269,7 @@ func (r *sampledRecord) check(ctx context.Context, client *feedhistory.Client) (
 	if err != nil {
 		return "pmh-representation-unavailable", "cannot be read: " + reasonText(err)
 	}
-	entry, err := feedhistory.ReadEntry(feedhistory.Atom, string(body), resp.Request.URL.String())
+	entry, err := feedhistory.ReadEntry(feedhistory.FormatAtom, string(body), resp.Request.URL.String())
 	if err != nil {
 		return "", ""
 	}

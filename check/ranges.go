@@ -65,7 +65,7 @@ type rangeAnswer struct {
 	doc   *feedhistory.Document
 }
 
-// walkRanges is Walk for a collection served by ranges.
+// walkRanges is Check for a collection served by ranges.
 func (c *Chain) walkRanges(ctx context.Context, client *feedhistory.Client, url string, yield func(Finding, error) bool) {
 	w := &rangeWalker{
 		Chain: c, ctx: ctx, client: client, url: url, most: cmp.Or(client.Budget.Documents, 10_000), seen: map[rangeItem]bool{},

@@ -131,7 +131,7 @@ func TestRangesOfChanges(t *testing.T) {
 		for id, at := range stamps {
 			if (modifiedrange.Range{Start: start, End: end}).Contains(at) {
 				text := fmt.Sprintf(`<entry xmlns="http://www.w3.org/2005/Atom"><id>%s</id><title/><updated>%s</updated></entry>`, id, at.Format(time.RFC3339Nano))
-				e, err := feedhistory.ReadEntry(feedhistory.Atom, text, "")
+				e, err := feedhistory.ReadEntry(feedhistory.FormatAtom, text, "")
 				require.NoError(t, err)
 				found = append(found, modifiedrange.Item{Modified: at, Entry: e})
 			}

@@ -47,7 +47,7 @@ type pageWalker struct {
 	findingList // on the page
 }
 
-// walkPages is Walk for pages of entities.
+// walkPages is Check for pages of entities.
 func (c *Chain) walkPages(ctx context.Context, client *feedhistory.Client, url string, yield func(Finding, error) bool) {
 	fetcher, done := harvest.Fetcher(client, mostPageBytes)
 	defer done()

@@ -137,7 +137,7 @@ Operation-Type: PUT
 text
 }}--b--
 `)
-	for _, err := range (&Chain{Profile: DataReplication}).Walk(t.Context(), pagesClient(t), site.URL+"/none") {
+	for _, err := range (&Chain{Profile: DataReplication}).Check(t.Context(), pagesClient(t), site.URL+"/none") {
 		require.ErrorContains(t, err, "404")
 	}
 	client := pagesClient(t)

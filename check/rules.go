@@ -66,7 +66,7 @@ func parseRule(row string) Rule {
 	r := Rule{
 		Code: strings.Trim(cells[0], "`"), Level: Level(cells[1]), Scope: Scope(cells[2]), Clause: cells[4], Summary: cells[5], Hint: cells[6],
 	}
-	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS, feedhistory.JSONFeed} {
+	for _, format := range []feedhistory.Format{feedhistory.FormatAtom, feedhistory.FormatRSS, feedhistory.FormatJSONFeed} {
 		if cells[3] == "all" || slices.Contains(strings.Split(cells[3], ", "), string(format)) {
 			r.Formats = append(r.Formats, format)
 		}
@@ -85,7 +85,7 @@ func rule(code string) Rule {
 	if r, ok := ruleIndex()[code]; ok {
 		return r
 	}
-	return Rule{Code: code, Level: Note, Clause: "RFC 4287 §2", Formats: []feedhistory.Format{feedhistory.Atom, feedhistory.RSS, feedhistory.JSONFeed}}
+	return Rule{Code: code, Level: Note, Clause: "RFC 4287 §2", Formats: []feedhistory.Format{feedhistory.FormatAtom, feedhistory.FormatRSS, feedhistory.FormatJSONFeed}}
 }
 
 var ruleIndex = sync.OnceValue(func() map[string]Rule {

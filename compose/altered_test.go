@@ -102,7 +102,7 @@ func TestAlteredEntriesAreWrittenAsTheySay(t *testing.T) {
 				doc, err := Parse(strings.NewReader(b.String()), "")
 				read(writer, doc, err)
 			}
-			one, err := ReadEntry(Atom, string(e.XML()), "")
+			one, err := ReadEntry(FormatAtom, string(e.XML()), "")
 			require.NoError(t, err)
 			written["XML"] = one
 			data, err := toJSON(e)
@@ -110,7 +110,7 @@ func TestAlteredEntriesAreWrittenAsTheySay(t *testing.T) {
 			written["JSON"], err = fromJSON(data)
 			require.NoError(t, err)
 			signed := e.Signed()
-			written["Signed"], err = ReadEntry(Atom, string(signed.XML()), "")
+			written["Signed"], err = ReadEntry(FormatAtom, string(signed.XML()), "")
 			require.NoError(t, err)
 			require.Equal(t, e.Digest(), signed.Digest())
 			require.Empty(t, e.JSON())

@@ -290,7 +290,7 @@ func TestEntryBeyondALimit(t *testing.T) {
 
 		h, err := Merge(Readings(doc))
 		require.NoError(t, err)
-		require.Equal(t, Partial, h.Verdict())
+		require.Equal(t, VerdictPartial, h.Verdict())
 	}
 }
 
@@ -350,7 +350,7 @@ func TestMisuse(t *testing.T) {
 	d := compose.History(&History{})
 	require.Empty(t, d.Entries)
 	gap := NewGap("http://example.org/\xff", io.ErrUnexpectedEOF)
-	for _, d := range []*Document{d, {}, {Entries: compose.PseudoEntries(&History{Gaps: []*Gap{gap}})}, compose.Complete(nil, nil, ""), compose.Page(nil, nil, compose.Links{}), compose.Archive(nil, nil, compose.Links{})} {
+	for _, d := range []*Document{d, {}, {Entries: compose.PseudoEntries(&History{Gaps: []*Gap{gap}})}, compose.Complete(nil, nil, ""), compose.Page(nil, nil, compose.URLs{}), compose.Archive(nil, nil, compose.URLs{})} {
 		derive(t, d)
 	}
 	require.Len(t, compose.Pages(nil, make([]*Entry, 3), -5, func(int) string { return "" }), 3)

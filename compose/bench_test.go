@@ -38,7 +38,7 @@ func BenchmarkWriting(b *testing.B) {
 			if err != nil || len(d.Entries) != 50 {
 				b.Fatal(err)
 			}
-			for _, to := range []Format{Atom, RSS} {
+			for _, to := range []Format{FormatAtom, FormatRSS} {
 				b.Run(fmt.Sprintf("%s-%v/%d", from, to, size), func(b *testing.B) {
 					b.ReportAllocs()
 					for range b.N {

@@ -41,7 +41,7 @@ func TestExtensionsInAnotherFormat(t *testing.T) {
 	}
 	there, err := Parse(bytes.NewReader(atom.Bytes()), "http://h/feed.atom")
 	require.NoError(t, err)
-	require.Equal(t, Atom, there.Format)
+	require.Equal(t, FormatAtom, there.Format)
 	item, err := togofeed.Item(there.Entries[0])
 	require.NoError(t, err)
 	require.Equal(t, "http://h/t.vtt", item.Extensions["podcast"]["transcript"][0].Attrs["url"])
@@ -163,7 +163,7 @@ func TestWhoseWords(t *testing.T) {
 	}
 	signed := archive.Entries[0].Signed()
 	require.NotContains(t, string(archive.Entries[0].XML()), "<author", "an entry as published")
-	stored, err := ReadEntry(Atom, string(signed.XML()), "")
+	stored, err := ReadEntry(FormatAtom, string(signed.XML()), "")
 	require.NoError(t, err)
 	require.Same(t, stored, stored.Signed(), "nothing is added twice")
 	require.Contains(t, string(stored.XML()), "<name>Old</name>")

@@ -12,7 +12,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedxml"
 )
 
-// History returns a history as one document, which is complete if the verdict is Whole. Its
+// History returns a history as one document, which is complete if the verdict is whole. Its
 // Coverage declares the gaps. People who read the feed do not see that: see PseudoEntries.
 // Links that a copy must not carry (those to other documents, the hub, edit, related,
 // replies, via) are left out.
@@ -20,12 +20,12 @@ import (
 // A nil history is an empty one.
 func History(h *feedhistory.History) *feedhistory.Document {
 	h = cmp.Or(h, new(feedhistory.History))
-	head := cmp.Or(h.Head, &feedhistory.Document{Format: feedhistory.Atom})
+	head := cmp.Or(h.Head, &feedhistory.Document{Format: feedhistory.FormatAtom})
 	d := head.Head()
 	d.Response = head.Response
 	v := h.Verdict()
-	d.Complete, d.Coverage = v == feedhistory.Whole, nil
-	if h.Head != nil && (h.Head.Coverage != nil || v == feedhistory.Partial || v == feedhistory.Unknown) {
+	d.Complete, d.Coverage = v == feedhistory.VerdictWhole, nil
+	if h.Head != nil && (h.Head.Coverage != nil || v == feedhistory.VerdictPartial || v == feedhistory.VerdictUnknown) {
 		d.Coverage = &feedhistory.Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: v, Gaps: slices.Clone(h.Gaps[:min(len(h.Gaps), feedxml.MaxDeclared)])}
 	}
 	d.Links = slices.DeleteFunc(slices.Clone(d.Links), func(l feedhistory.Link) bool {
@@ -90,9 +90,9 @@ func link(d *feedhistory.Document, rel, href string) {
 	}
 }
 
-// Links are the URLs of an archive document or a page, and of its neighbours; ""
+// URLs are those of an archive document or a page, and of its neighbours; ""
 // means there is none, or it is unknown.
-type Links struct {
+type URLs struct {
 	Self    string
 	Current string // the subscription document, of an archive
 
@@ -106,7 +106,7 @@ type Links struct {
 // Page returns a page of a paged feed with its entries, newest first. It has all
 // known links (5005#6); if there are none, its link "first" leads to the page itself,
 // because a page must have a link (5005#5).
-func Page(head *feedhistory.Document, entries []*feedhistory.Entry, at Links) *feedhistory.Document {
+func Page(head *feedhistory.Document, entries []*feedhistory.Entry, at URLs) *feedhistory.Document {
 	d := newDocument(head, entries, at.Self)
 	if at.First+at.Prev+at.Next+at.Last == "" {
 		at.First = at.Self
@@ -130,7 +130,7 @@ func Pages(head *feedhistory.Document, entries []*feedhistory.Entry, size int, u
 		chunks = [][]*feedhistory.Entry{nil}
 	}
 	for i, chunk := range chunks {
-		at := Links{Self: url(i + 1), First: url(1), Last: url(len(chunks))}
+		at := URLs{Self: url(i + 1), First: url(1), Last: url(len(chunks))}
 		if i > 0 {
 			at.Prev = url(i)
 		}
@@ -153,7 +153,7 @@ func Subscription(head *feedhistory.Document, entries []*feedhistory.Entry, self
 
 // Archive returns an archive document (5005#11–14) with its entries, newest first.
 // Its update time is that of its latest entry, so it does not change.
-func Archive(head *feedhistory.Document, entries []*feedhistory.Entry, at Links) *feedhistory.Document {
+func Archive(head *feedhistory.Document, entries []*feedhistory.Entry, at URLs) *feedhistory.Document {
 	d := newDocument(head, entries, at.Self)
 	d.Archive, d.Coverage = true, nil // a Coverage changes
 	link(d, "current", at.Current)

@@ -25,13 +25,13 @@ const coverageHead = `<m:mirror xmlns:m="` + feedxml.Coverage + `" of="http://ex
 func TestCoverageIsHandedOn(t *testing.T) {
 	doc, err := Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><title>A</title>`+coverageHead+`</feed>`), "http://example.net/feed")
 	require.NoError(t, err)
-	require.Equal(t, Partial, doc.Coverage.Verdict)
+	require.Equal(t, VerdictPartial, doc.Coverage.Verdict)
 	for _, write := range []func(io.Writer, *Document) error{compose.WriteAtom, compose.WriteRSS} {
 		text := written(t, write, doc)
 		require.Contains(t, text, coverageHead)
 		require.Equal(t, 1, strings.Count(text, "<m:mirror"), "once")
 		require.Contains(t, written(t, write, compose.Subscription(doc, nil, "http://example.com/", "")), coverageHead)
-		require.NotContains(t, written(t, write, compose.Archive(doc, nil, compose.Links{Self: "http://example.com/1"})), "m:mirror")
+		require.NotContains(t, written(t, write, compose.Archive(doc, nil, compose.URLs{Self: "http://example.com/1"})), "m:mirror")
 	}
 }
 
@@ -47,7 +47,7 @@ func TestHistoryCoverage(t *testing.T) {
 
 	again, err := Parse(strings.NewReader(written(t, compose.WriteAtom, compose.History(h))), "http://example.com/")
 	require.NoError(t, err)
-	require.Equal(t, Partial, again.Coverage.Verdict)
+	require.Equal(t, VerdictPartial, again.Coverage.Verdict)
 	require.Equal(t, "http://example.net/feed", again.Coverage.Of)
 	require.Len(t, again.Declared(), 3)
 	require.ErrorContains(t, again.Declared()[1], "eaten by the dog")
@@ -141,7 +141,7 @@ func TestDigestOfWhatIsSaid(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, id, again.Entries[0].ID, "%s", b.String())
 		}
-		stored, err := ReadEntry(RSS, string(doc.Entries[0].XML()), "")
+		stored, err := ReadEntry(FormatRSS, string(doc.Entries[0].XML()), "")
 		require.NoError(t, err)
 		require.Equal(t, id, stored.ID)
 	}

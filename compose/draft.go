@@ -70,13 +70,13 @@ func (d Draft) entry(language string) (*feedhistory.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return feedhistory.ReadEntry(feedhistory.Atom, text, "")
+	return feedhistory.ReadEntry(feedhistory.FormatAtom, text, "")
 }
 
 // sourceXML returns atom:source for an entry of a feed.
 func sourceXML(feed *feedhistory.Document) string {
 	head := feed.Head()
-	w := NewWriter(nil, feedhistory.Atom, nil)
+	w := NewWriter(nil, feedhistory.FormatAtom, nil)
 	if self, _ := head.Links.Rel("self"); self.Href == "" && head.URL != "" {
 		head.Links = append(feedhistory.Links{{Rel: "self", Href: head.URL}}, head.Links...)
 	}

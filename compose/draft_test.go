@@ -65,7 +65,7 @@ func TestDraftOfEntry(t *testing.T) {
 				drafts, entries = append(drafts, d), append(entries, again)
 			}
 			var text strings.Builder
-			w := compose.NewWriter(&text, Atom, compose.Complete(&Document{Format: Atom, ID: "urn:feed", Title: "Copy"}, entries, "https://copy.example/feed"))
+			w := compose.NewWriter(&text, FormatAtom, compose.Complete(&Document{Format: FormatAtom, ID: "urn:feed", Title: "Copy"}, entries, "https://copy.example/feed"))
 			w.Verbatim = true // no author of the feed, and no summary for readers who cannot show the content
 			require.NoError(t, w.Close())
 			doc, err = Parse(strings.NewReader(text.String()), "https://copy.example/feed")
@@ -148,7 +148,7 @@ func TestAuthorsOfJSONFeed(t *testing.T) {
 		decoded, err := togofeed.Item(e)
 		require.NoError(t, err)
 		require.Len(t, decoded.Authors, len(want), item)
-		signed, err := ReadEntry(JSONFeed, string(e.Signed().JSON()), "https://example.org/feed.json")
+		signed, err := ReadEntry(FormatJSONFeed, string(e.Signed().JSON()), "https://example.org/feed.json")
 		require.NoError(t, err, item)
 		require.Equal(t, want, compose.DraftOf(signed).Authors, item)
 		require.Equal(t, e.Signed().Digest(), e.Signed().Signed().Digest(), item)

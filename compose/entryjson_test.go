@@ -27,7 +27,7 @@ func TestEntryJSONRoundTrip(t *testing.T) {
 			require.Equal(t, e.Summary(), again.Summary())
 			require.Equal(t, e.Content(), again.Content())
 			require.Equal(t, compose.DraftOf(e), compose.DraftOf(again))
-			read, err := ReadEntry(Atom, string(again.XML()), "")
+			read, err := ReadEntry(FormatAtom, string(again.XML()), "")
 			require.NoError(t, err)
 			require.Equal(t, read.ID, again.ID)
 			require.NotEmpty(t, again.Digest())

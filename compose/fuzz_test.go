@@ -43,7 +43,7 @@ func FuzzWritten(f *testing.F) {
 
 // checkWritten writes a document in its own format, and reads it again.
 func checkWritten(t *testing.T, doc *Document) {
-	write := map[Format]func(io.Writer, *Document) error{Atom: compose.WriteAtom, RSS: compose.WriteRSS, JSONFeed: compose.WriteAtom}[doc.Format]
+	write := map[Format]func(io.Writer, *Document) error{FormatAtom: compose.WriteAtom, FormatRSS: compose.WriteRSS, FormatJSONFeed: compose.WriteAtom}[doc.Format]
 	var b bytes.Buffer
 	if err := write(&b, doc); err != nil {
 		parse := feedtest.ErrorAs[*ParseError](t, err)

@@ -109,7 +109,7 @@ func TestMemoryOfDocuments(t *testing.T) {
 		require.NoError(t, err)
 		return doc
 	}
-	for _, format := range []Format{Atom, RSS} {
+	for _, format := range []Format{FormatAtom, FormatRSS} {
 		peak := peakOf(func() {
 			w := compose.NewWriter(io.Discard, format, nil)
 			for i := range 3000 { // 30 MB

@@ -29,7 +29,7 @@ type description map[feedxml.Meaning]bool
 func (w *Writer) describe(d *feedhistory.Document) description {
 	head := door.Root.Head(d)
 	said := new(feedhistory.Document)
-	isRDF := d.Format == feedhistory.RSS && (head.Version == "1.0" || head.Version == "0.9") // whose elements RSS 2.0 has not
+	isRDF := d.Format == feedhistory.FormatRSS && (head.Version == "1.0" || head.Version == "0.9") // whose elements RSS 2.0 has not
 	if d.Format == w.format && head.Scope != nil && !isRDF {
 		said = door.Root.Published(d).(*feedhistory.Document)
 	}
@@ -42,11 +42,11 @@ func (w *Writer) describe(d *feedhistory.Document) description {
 		feedxml.MeansLogo:        differ(d.Logo, said.Logo),
 		feedxml.MeansIcon:        differ(d.Icon, said.Icon),
 	}
-	if w.format == feedhistory.RSS {
+	if w.format == feedhistory.FormatRSS {
 		written[feedxml.MeansAuthor] = differ(d.Authors, said.Authors)
 		written[feedxml.MeansLanguage] = differ(d.Language, said.Language)
 	} else {
-		written[feedxml.MeansAuthor] = d.Format != feedhistory.Atom && len(d.Authors) > 0
+		written[feedxml.MeansAuthor] = d.Format != feedhistory.FormatAtom && len(d.Authors) > 0
 		written[feedxml.MeansLanguage] = feedxml.IsLanguage(d.Language)
 		for _, raw := range head.Others {
 			if row := relativePicture(raw, head); row != nil && !w.isBefore(3) {
@@ -155,7 +155,7 @@ func (w *Writer) rights(t feedhistory.Text) {
 		kind, t.Body = "html", t.HTML()
 	}
 	name := "rights"
-	if w.format == feedhistory.RSS {
+	if w.format == feedhistory.FormatRSS {
 		name = "atom:rights"
 	}
 	w.b.Element(name, t.Body, "type", kind)
@@ -252,12 +252,12 @@ func (w *Writer) parts(element feedxml.Element) (item *feedxml.Item, native []fe
 		return item, nil
 	}
 	item.ReadParts(element)
-	if w.format == feedhistory.Atom && element.Format == feedxml.FormatRSS {
+	if w.format == feedhistory.FormatAtom && element.Format == feedxml.FormatRSS {
 		native = append(native, feedxml.MeansComments, feedxml.MeansSource)
 	}
 	if element.Format != feedxml.FormatJSON && !w.isBefore(3) {
 		native = append(native, feedxml.MeansContributor, feedxml.MeansRights)
-		if w.format == feedhistory.Atom && feedxml.IsLanguage(item.Language) {
+		if w.format == feedhistory.FormatAtom && feedxml.IsLanguage(item.Language) {
 			native = append(native, feedxml.MeansLanguage)
 		}
 	}

@@ -26,9 +26,9 @@ import (
 // Write writes a document in its own format: RSS as RSS 2.0, and Atom as Atom 1.0. A
 // document in another format, such as JSON Feed, becomes Atom.
 func Write(w io.Writer, d *feedhistory.Document) error {
-	format := feedhistory.Atom
-	if d != nil && d.Format == feedhistory.RSS {
-		format = feedhistory.RSS
+	format := feedhistory.FormatAtom
+	if d != nil && d.Format == feedhistory.FormatRSS {
+		format = feedhistory.FormatRSS
 	}
 	return NewWriter(w, format, d).Close()
 }
@@ -36,13 +36,13 @@ func Write(w io.Writer, d *feedhistory.Document) error {
 // WriteAtom writes a document as Atom 1.0. Entries read from Atom 1.0 keep their own
 // XML; others are converted.
 func WriteAtom(w io.Writer, d *feedhistory.Document) error {
-	return NewWriter(w, feedhistory.Atom, d).Close()
+	return NewWriter(w, feedhistory.FormatAtom, d).Close()
 }
 
 // WriteRSS writes a document as RSS 2.0, with the elements of RFC 5005 as in its
 // Appendix B. Items read from RSS 2.0 keep their own XML; others are converted.
 func WriteRSS(w io.Writer, d *feedhistory.Document) error {
-	return NewWriter(w, feedhistory.RSS, d).Close()
+	return NewWriter(w, feedhistory.FormatRSS, d).Close()
 }
 
 // A Writer writes one Atom or RSS document while its entries arrive, so a long
@@ -80,7 +80,7 @@ func NewWriter(w io.Writer, format feedhistory.Format, doc *feedhistory.Document
 	switch {
 	case w == nil:
 		d.err = errors.New("compose: NewWriter: the io.Writer is nil")
-	case format != feedhistory.Atom && format != feedhistory.RSS:
+	case format != feedhistory.FormatAtom && format != feedhistory.FormatRSS:
 		d.err = fmt.Errorf("compose: NewWriter: documents are written as Atom or RSS, not as %v", format)
 	}
 	return d
@@ -108,7 +108,7 @@ func (w *Writer) Close() error {
 	}
 	w.begin(nil)
 	w.closed = true
-	if w.format == feedhistory.RSS {
+	if w.format == feedhistory.FormatRSS {
 		w.b.WriteString("</channel></rss>\n")
 	} else {
 		w.b.WriteString("</feed>\n")
@@ -127,7 +127,7 @@ func (w *Writer) begin(added []*feedhistory.Entry) {
 	if len(w.doc.Entries) == 0 {
 		updated = documentTime(w.doc, added)
 	}
-	if w.format == feedhistory.RSS {
+	if w.format == feedhistory.FormatRSS {
 		w.rssHead(w.doc, updated)
 	} else {
 		w.atomHead(w.doc, updated, len(w.doc.Entries)+len(added) > 0, w.authors(added))
@@ -146,7 +146,7 @@ func (w *Writer) authors(added []*feedhistory.Entry) []feedhistory.Person {
 	switch {
 	case len(given) > 0:
 		return given
-	case w.doc.Format != feedhistory.Atom:
+	case w.doc.Format != feedhistory.FormatAtom:
 		return nominal
 	case w.Verbatim:
 		return nil
@@ -183,7 +183,7 @@ func (w *Writer) write(entries []*feedhistory.Entry) {
 				ID: e.ID, Title: func() string { return e.Title().Plain() }, Published: e.Published, Changed: changed(e), Author: w.author,
 			}
 		}
-		element.Write(w.format == feedhistory.RSS, facts, w.put)
+		element.Write(w.format == feedhistory.FormatRSS, facts, w.put)
 		w.b.WriteByte('\n')
 	}
 }
@@ -193,7 +193,7 @@ func (w *Writer) write(entries []*feedhistory.Entry) {
 func (w *Writer) element(e *feedhistory.Entry) (feedxml.Element, error) {
 	element, err := door.Root.Element(e)
 	native, convert := feedxml.Atom, w.atomEntry
-	if w.format == feedhistory.RSS {
+	if w.format == feedhistory.FormatRSS {
 		native, convert = "", w.rssItem
 	}
 	switch {
@@ -203,7 +203,7 @@ func (w *Writer) element(e *feedhistory.Entry) (feedxml.Element, error) {
 		text := w.b.String()
 		w.b.Reset()
 		return feedxml.Element{Raw: strings.TrimSuffix(text, "\n"), Scope: new(xmlscan.Scope)}, nil
-	case w.format == feedhistory.Atom && !w.isBefore(3):
+	case w.format == feedhistory.FormatAtom && !w.isBefore(3):
 		element.Raw = atomOfRSS2(element.Raw)
 	}
 	if err == nil && slices.EqualFunc(element.Authors, w.doc.Authors, func(a feedxml.Person, b feedhistory.Person) bool { return a == personXML(b) }) {
@@ -335,7 +335,7 @@ func (w *Writer) atomHead(d *feedhistory.Document, updated time.Time, hasEntries
 	}
 	var head description
 	if w.isBefore(2) {
-		if d.Icon != "" && (d.Format != feedhistory.Atom || door.Root.Head(d).Scope == nil) { // otherwise headAs writes it as published
+		if d.Icon != "" && (d.Format != feedhistory.FormatAtom || door.Root.Head(d).Scope == nil) { // otherwise headAs writes it as published
 			w.b.Element("icon", iri.Writable(d.Icon))
 		}
 	} else {
@@ -345,7 +345,7 @@ func (w *Writer) atomHead(d *feedhistory.Document, updated time.Time, hasEntries
 	if w.isBefore(3) {
 		w.flags(d)
 	}
-	w.headAs(d, feedhistory.Atom, head)
+	w.headAs(d, feedhistory.FormatAtom, head)
 }
 
 // nominalAuthor stands for the author whom Atom requires, of the feed or of each entry
@@ -425,8 +425,8 @@ func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format, writ
 	var elements strings.Builder
 	for _, raw := range head.Others {
 		r, scope := feedxml.Again(raw, head.Scope, head.Format), *head.Scope
-		native, isStranger := r.Native, d.Format == feedhistory.Atom && r.Cursor.Space() == "" && !hasNoNamespace()
-		if isStranger && format == feedhistory.RSS { // which would take it for its own
+		native, isStranger := r.Native, d.Format == feedhistory.FormatAtom && r.Cursor.Space() == "" && !hasNoNamespace()
+		if isStranger && format == feedhistory.FormatRSS { // which would take it for its own
 			r.Release()
 			continue
 		}
@@ -434,7 +434,7 @@ func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format, writ
 		row := r.Row()
 		has := written.has(row, r.IsOwn())
 		if !w.isBefore(3) {
-			isOther := d.Format == feedhistory.Atom && row.Space == feedxml.DC && row.Feed == feedxml.MeansAuthor
+			isOther := d.Format == feedhistory.FormatAtom && row.Space == feedxml.DC && row.Feed == feedxml.MeansAuthor
 			has = has && !isOther || written.saysSame(raw, row, d)
 		}
 		if has || written != nil && d.Format != w.format && row.Feed == feedxml.MeansLogo && isPlainImage(raw, row, d) {
@@ -445,7 +445,7 @@ func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format, writ
 		if !markup.MayBeRelative(raw) && (r.Row().Form < feedxml.PersonForm || !relativeText.MatchString(raw)) {
 			scope.Base = "" // feedparser takes an attribute of docs for its value
 		}
-		if (format == feedhistory.RSS || !w.isBefore(3)) && scope.Lang == d.Language && feedxml.IsLanguage(d.Language) {
+		if (format == feedhistory.FormatRSS || !w.isBefore(3)) && scope.Lang == d.Language && feedxml.IsLanguage(d.Language) {
 			scope.Lang = "" // the channel's element says it, or the root; feedparser takes attributes of icon and logo for their value
 		}
 		_, element := scope.Standalone(raw, true)
@@ -465,7 +465,7 @@ func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format, writ
 	if w.Verbatim {
 		w.b.WriteString(elements.String())
 	} else if elements.Len() > 0 {
-		w.b.WriteString(feedxml.RepairHead(elements.String(), format == feedhistory.RSS))
+		w.b.WriteString(feedxml.RepairHead(elements.String(), format == feedhistory.FormatRSS))
 	}
 }
 
@@ -473,7 +473,7 @@ func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format, writ
 // and that the document's root has, so a head that is read and written again stays the same.
 func undeclared(element, raw string, format feedhistory.Format) string {
 	declaration := ` xmlns="` + feedxml.Atom + `"`
-	if format == feedhistory.RSS {
+	if format == feedhistory.FormatRSS {
 		declaration = ` xmlns:atom="` + feedxml.Atom + `"`
 	}
 	end := strings.IndexByte(element, '>')
@@ -495,13 +495,13 @@ func carried(r *feedxml.Elements, element string, format feedhistory.Format) str
 	switch space := r.Cursor.Space(); {
 	case r.Format == feedxml.FormatRSS && space == "":
 		return feedxml.Into(feedxml.RSS2, element)
-	case format == feedhistory.RSS && space == feedxml.RSS2 && r.Prefix() == "":
+	case format == feedhistory.FormatRSS && space == feedxml.RSS2 && r.Prefix() == "":
 		return feedxml.OutOfRSS2(element)
 	case r.IsAtom():
 		row := r.Row()
 		isKept := row.Feed.Travels() || slices.Contains([]feedxml.Meaning{feedxml.MeansCategory, feedxml.MeansPublished, feedxml.MeansNothing}, row.Feed)
 		isIcon := row.Feed == feedxml.MeansIcon || row.Feed == feedxml.MeansLogo
-		if !isKept && (!isIcon || format != feedhistory.RSS && row.RSSRank > 0) {
+		if !isKept && (!isIcon || format != feedhistory.FormatRSS && row.RSSRank > 0) {
 			return ""
 		}
 		if space == "" {
@@ -526,7 +526,7 @@ func hasRSS(d *feedhistory.Document, name string) bool {
 // hasImage reports whether the head section of RSS has an image saying more than the document's Logo.
 func hasImage(d *feedhistory.Document) bool {
 	head := door.Root.Head(d)
-	return d.Format == feedhistory.RSS && slices.ContainsFunc(head.Others, func(raw string) bool {
+	return d.Format == feedhistory.FormatRSS && slices.ContainsFunc(head.Others, func(raw string) bool {
 		r := feedxml.Again(raw, head.Scope, head.Format)
 		row := r.Row()
 		r.Release()
@@ -537,7 +537,7 @@ func hasImage(d *feedhistory.Document) bool {
 // formerAuthors returns the authors of a document as earlier versions read them: of RSS, only the
 // person constructs of Atom.
 func formerAuthors(d *feedhistory.Document) (authors []feedhistory.Person) {
-	if d.Format != feedhistory.RSS {
+	if d.Format != feedhistory.FormatRSS {
 		return d.Authors
 	}
 	head := door.Root.Head(d)
@@ -564,7 +564,7 @@ func (w *Writer) rssHead(d *feedhistory.Document, updated time.Time) {
 		second := updated.Add(time.Second - 1).Truncate(time.Second) // so no entry is newer (5005#21)
 		w.b.Element("lastBuildDate", second.UTC().Format(http.TimeFormat))
 	}
-	if version := door.Root.Head(d).Version; w.isBefore(2) && d.Icon != "" && (d.Format == feedhistory.JSONFeed || version == "1.0" || version == "0.9") && !hasRSS(d, "image") { // otherwise headAs writes it as published
+	if version := door.Root.Head(d).Version; w.isBefore(2) && d.Icon != "" && (d.Format == feedhistory.FormatJSONFeed || version == "1.0" || version == "0.9") && !hasRSS(d, "image") { // otherwise headAs writes it as published
 		w.b.WriteString("<image>\n")
 		w.b.Element("url", iri.Writable(d.Icon))
 		w.b.Element("title", d.Title)
@@ -576,7 +576,7 @@ func (w *Writer) rssHead(d *feedhistory.Document, updated time.Time) {
 			w.b.Link("atom:link", feedxml.Link(l))
 		}
 	}
-	if w.isBefore(2) && d.Format == feedhistory.Atom && !slices.Equal(d.Authors, []feedhistory.Person{nominalAuthor(d)}) {
+	if w.isBefore(2) && d.Format == feedhistory.FormatAtom && !slices.Equal(d.Authors, []feedhistory.Person{nominalAuthor(d)}) {
 		for _, p := range d.Authors {
 			w.b.Person(feedxml.AtomAuthor, personXML(p))
 		}
@@ -584,10 +584,10 @@ func (w *Writer) rssHead(d *feedhistory.Document, updated time.Time) {
 	if !w.isBefore(3) {
 		w.flags(d)
 	}
-	if d.Format == feedhistory.Atom && d.ID != "" {
+	if d.Format == feedhistory.FormatAtom && d.ID != "" {
 		w.b.Element("atom:id", d.ID)
 	}
-	if w.isBefore(2) && d.Format == feedhistory.Atom && feedxml.IsLanguage(d.Language) && !hasRSS(d, "language") {
+	if w.isBefore(2) && d.Format == feedhistory.FormatAtom && feedxml.IsLanguage(d.Language) && !hasRSS(d, "language") {
 		w.b.Element("language", d.Language)
 	}
 	var head description
@@ -598,7 +598,7 @@ func (w *Writer) rssHead(d *feedhistory.Document, updated time.Time) {
 	if w.isBefore(3) {
 		w.flags(d)
 	}
-	w.headAs(d, feedhistory.RSS, head)
+	w.headAs(d, feedhistory.FormatRSS, head)
 }
 
 // rssItem writes an entry of another format.

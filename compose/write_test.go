@@ -67,7 +67,7 @@ func requireSame(t require.TestingT, want, got *Document) {
 		}
 		require.Equal(t, e.Title().Plain(), again.Title().Plain())
 		summary, content := e.Summary(), e.Content()
-		if got.Format == RSS && summary == (Text{}) {
+		if got.Format == FormatRSS && summary == (Text{}) {
 			summary, content = content, summary // an item has a description before it has more
 		}
 		require.Equal(t, summary.HTML(), again.Summary().HTML())
@@ -195,11 +195,11 @@ func drawDocument(t *rapid.T) *Document {
 	case 0:
 		d = compose.Complete(head, entries, self)
 	case 1:
-		d = compose.Page(head, entries, compose.Links{Self: self, Next: "http://example.org/feed?2"})
+		d = compose.Page(head, entries, compose.URLs{Self: self, Next: "http://example.org/feed?2"})
 	case 2:
 		d = compose.Subscription(head, entries, self, "http://example.org/1")
 	default:
-		d = compose.Archive(head, entries, compose.Links{Self: self, Current: "http://example.org/current", Prev: "http://example.org/1", Next: "http://example.org/3"})
+		d = compose.Archive(head, entries, compose.URLs{Self: self, Current: "http://example.org/current", Prev: "http://example.org/1", Next: "http://example.org/3"})
 	}
 	for i := range rapid.IntRange(0, 2).Draw(t, "deleted") {
 		d.Deleted = append(d.Deleted, Tombstone{Ref: fmt.Sprintf("urn:gone:%d", i), When: drawTime.Draw(t, "when")})
@@ -245,14 +245,14 @@ func TestPages(t *testing.T) {
 		var got []string
 		entries := 0
 		for _, page := range compose.Pages(&Document{}, dailyLog(t, n), 2, url) {
-			require.Equal(t, Paged, page.Kind())
+			require.Equal(t, KindPaged, page.Kind())
 			got = append(got, linksOf(page))
 			entries += len(page.Entries)
 		}
 		require.Equal(t, want, strings.Join(got, "; "), "%d entries", n)
 		require.Equal(t, n, entries)
 	}
-	require.Equal(t, "self=/x first=/x", linksOf(compose.Page(&Document{}, nil, compose.Links{Self: "/x"})), "5005#5")
+	require.Equal(t, "self=/x first=/x", linksOf(compose.Page(&Document{}, nil, compose.URLs{Self: "/x"})), "5005#5")
 }
 
 func linksOf(d *Document) string {

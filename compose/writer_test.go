@@ -50,7 +50,7 @@ func entriesToContinue(document string, n int) string {
 // one that is written at once.
 func TestWriterContinues(t *testing.T) {
 	for name, text := range documentsToContinue {
-		for _, format := range []Format{Atom, RSS} {
+		for _, format := range []Format{FormatAtom, FormatRSS} {
 			t.Run(fmt.Sprintf("%s as %v", name, format), func(t *testing.T) {
 				rapid.Check(t, func(t *rapid.T) {
 					n := rapid.IntRange(0, 5).Draw(t, "entries")
@@ -95,7 +95,7 @@ func TestWriterDatesTheHead(t *testing.T) {
 	log := dailyLog(t, 3)
 	for _, doc := range []*Document{{ID: "urn:f"}, {ID: "urn:f", Entries: log}} {
 		var b bytes.Buffer
-		w := compose.NewWriter(&b, Atom, doc)
+		w := compose.NewWriter(&b, FormatAtom, doc)
 		require.NoError(t, w.Add(log[1:]...))
 		require.NoError(t, w.Close())
 		again, err := Parse(&b, "")
@@ -119,20 +119,20 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 
 func TestWriterErrors(t *testing.T) {
 	log := dailyLog(t, 1)
-	require.ErrorContains(t, compose.NewWriter(nil, Atom, nil).Close(), "the io.Writer is nil")
-	for _, format := range []Format{"", JSONFeed} {
+	require.ErrorContains(t, compose.NewWriter(nil, FormatAtom, nil).Close(), "the io.Writer is nil")
+	for _, format := range []Format{"", FormatJSONFeed} {
 		var b bytes.Buffer
 		w := compose.NewWriter(&b, format, nil)
 		require.ErrorContains(t, w.Add(log...), "documents are written as Atom or RSS")
 		require.ErrorContains(t, w.Close(), "documents are written as Atom or RSS")
 		require.Zero(t, b.Len())
 	}
-	w := compose.NewWriter(new(bytes.Buffer), Atom, nil)
+	w := compose.NewWriter(new(bytes.Buffer), FormatAtom, nil)
 	require.ErrorContains(t, w.Add(nil), "an entry is nil")
 	require.ErrorContains(t, w.Close(), "an entry is nil", "an error is not forgotten")
 	require.ErrorContains(t, w.Add(log...), "Add after Close")
 	for room := range 300 {
-		w := compose.NewWriter(&fullDisk{room}, RSS, &Document{Title: "T"})
+		w := compose.NewWriter(&fullDisk{room}, FormatRSS, &Document{Title: "T"})
 		_ = w.Add(log...)
 		require.ErrorIs(t, w.Close(), errFull)
 	}
@@ -140,7 +140,7 @@ func TestWriterErrors(t *testing.T) {
 
 func TestWriteInOwnFormat(t *testing.T) {
 	for want, doc := range map[string]*Document{
-		"<rss": {Format: RSS}, "<feed": {Format: Atom, ID: "urn:1"}, "<feed ": {Format: JSONFeed}, "<feed x": {},
+		"<rss": {Format: FormatRSS}, "<feed": {Format: FormatAtom, ID: "urn:1"}, "<feed ": {Format: FormatJSONFeed}, "<feed x": {},
 	} {
 		var b bytes.Buffer
 		require.NoError(t, compose.Write(&b, doc))

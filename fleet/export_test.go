@@ -87,7 +87,7 @@ func (d *Database) Plans(ctx context.Context, n int, host func(i int) string, ur
 	var pauses []time.Duration
 	var due []time.Time
 	var states []*mirror.Feed
-	verdicts := slices.Repeat([]string{feedhistory.Whole.String()}, n*n)
+	verdicts := slices.Repeat([]string{feedhistory.VerdictWhole.String()}, n*n)
 	for i := range n {
 		hosts, tokens, most, pauses = append(hosts, host(i)), append(tokens, 7), append(most, int64(n)), append(pauses, time.Second)
 		for j := range n {

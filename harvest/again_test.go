@@ -75,7 +75,7 @@ func (w *world) client() *feedhistory.Client {
 
 // change adds, modifies and deletes up to n entries in one commit.
 func (w *world) change(n int) {
-	doc := &feedhistory.Document{URL: feedURL, Format: feedhistory.Atom, Title: "A feed", ID: feedURL, Updated: time.Now()}
+	doc := &feedhistory.Document{URL: feedURL, Format: feedhistory.FormatAtom, Title: "A feed", ID: feedURL, Updated: time.Now()}
 	used := map[string]bool{}
 	for range 1 + w.random.IntN(n) {
 		id := fmt.Sprintf("urn:%d", w.random.IntN(300))
@@ -104,7 +104,7 @@ func (w *world) change(n int) {
 
 func (w *world) merge(doc *feedhistory.Document) {
 	end := func() (json.RawMessage, bool, time.Time) { return nil, true, time.Time{} }
-	_, err := w.Merge(w.Context(), feedURL, mirror.Source{Name: "test", Readings: feedhistory.Readings(doc), End: end})
+	_, err := w.Keep(w.Context(), feedURL, mirror.Source{Name: "test", Readings: feedhistory.Readings(doc), End: end})
 	require.NoError(w, err)
 }
 
@@ -200,7 +200,7 @@ func TestDuties(t *testing.T) {
 		for n := range 10 {
 			w.change(40 + 40*n) // at last more than a document holds
 			chain := check.Chain{Profile: check.AtomPMH}
-			requireClean(t, chain.Walk(t.Context(), w.client(), root+"pmh/"))
+			requireClean(t, chain.Check(t.Context(), w.client(), root+"pmh/"))
 		}
 		require.Greater(t, len(feedtest.All(t, w.client().Walk(t.Context(), root+"pmh/"))), 2, "with its end")
 	}

@@ -131,7 +131,7 @@ func entryOf(r *mirror.Record) (*feedhistory.Entry, error) {
 }
 
 func isValid(r *mirror.Record, e *feedhistory.Entry) bool {
-	if r.Content.Format != feedhistory.Atom || e.WeakID || e.ID != r.ID || e.Updated.IsZero() {
+	if r.Content.Format != feedhistory.FormatAtom || e.WeakID || e.ID != r.ID || e.Updated.IsZero() {
 		return false
 	}
 	text := string(e.XML())
@@ -151,7 +151,7 @@ func stamped(e *feedhistory.Entry, at time.Time) (*feedhistory.Entry, error) {
 	s := xmlscan.New(text, xmlscan.Unlimited())
 	s.Child(0)
 	stamp := fmt.Sprintf(`<edited xmlns="%s">%s</edited>`, nsApp, at.Format(time.RFC3339Nano))
-	return feedhistory.ReadEntry(feedhistory.Atom, text[:s.End()]+stamp+text[s.End():], "")
+	return feedhistory.ReadEntry(feedhistory.FormatAtom, text[:s.End()]+stamp+text[s.End():], "")
 }
 
 // modifiedRange returns a handler for the feed's collection. Entries are as published, with

@@ -46,7 +46,7 @@ Status: 500
 			}
 			report, err := m.Update(t.Context(), site.URL+"/feed.atom")
 			require.NoError(t, err)
-			require.Equal(t, feedhistory.Partial, report.Feed.Verdict, n)
+			require.Equal(t, feedhistory.VerdictPartial, report.Feed.Verdict, n)
 			require.NotEmpty(t, report.Feed.Ledger.Gaps())
 			time.Sleep(time.Hour)
 		}
@@ -83,7 +83,7 @@ func TestLateBeginning(t *testing.T) {
 			site.Next()
 			time.Sleep(time.Hour)
 		}
-		require.Equal(t, feedhistory.Partial, report.Feed.Verdict)
+		require.Equal(t, feedhistory.VerdictPartial, report.Feed.Verdict)
 		require.Len(t, report.Feed.Ledger.Gaps(), 1)
 		require.Equal(t, feedhistory.ReasonMissedWindow, report.Feed.Ledger.Gaps()[0].Reason)
 	})
@@ -106,16 +106,16 @@ func TestClaimedAddress(t *testing.T) {
 			}))
 			if history == "linked" {
 				text["/feed"] = feedText(prev("/3"), "9", "8")
-				require.Equal(t, feedhistory.Whole, polled(t, m, modelURL).Feed.Verdict)
+				require.Equal(t, feedhistory.VerdictWhole, polled(t, m, modelURL).Feed.Verdict)
 				text["/feed"], text["/4"] = feedText(prev("/4"), "9", "8"), feedText("<fh:archive/>"+prev("/2"), "8", "4")
 				text["/2"] = feedText(claims+prev("/3"), "6", "5")
-				require.Equal(t, feedhistory.Whole, polled(t, m, modelURL).Feed.Verdict)
+				require.Equal(t, feedhistory.VerdictWhole, polled(t, m, modelURL).Feed.Verdict)
 				require.Len(t, held(t, store, modelURL), 6)
 				return
 			}
 			for range 3 {
 				changes := polled(t, m, modelURL)
-				require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
+				require.Equal(t, feedhistory.VerdictPartial, changes.Feed.Verdict)
 				require.Equal(t, "http://model.example/2", changes.Feed.Ledger.Gaps()[0].URL)
 				time.Sleep(25 * time.Hour)
 			}
@@ -126,7 +126,7 @@ func TestClaimedAddress(t *testing.T) {
 				return
 			}
 			text["/feed"] = feedText(prev("/3"), "9", "8")
-			require.Equal(t, feedhistory.Whole, polled(t, m, modelURL).Feed.Verdict)
+			require.Equal(t, feedhistory.VerdictWhole, polled(t, m, modelURL).Feed.Verdict)
 		})
 	}
 }
@@ -154,13 +154,13 @@ func TestCompleteWithUnreadArchive(t *testing.T) {
 					_, _ = io.WriteString(w, text[r.URL.Path])
 				}))
 				if isKnown {
-					require.Equal(t, feedhistory.Whole, polled(t, m, modelURL).Feed.Verdict)
+					require.Equal(t, feedhistory.VerdictWhole, polled(t, m, modelURL).Feed.Verdict)
 				}
 				text["/feed"], text["/1"] = feedText("<fh:complete/>"+prev("/1"), "9", "8"), ""
 				for range 3 {
 					time.Sleep(25 * time.Hour)
 					changes := polled(t, m, modelURL)
-					require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
+					require.Equal(t, feedhistory.VerdictPartial, changes.Feed.Verdict)
 					require.Len(t, changes.Feed.Ledger.Gaps(), 1)
 					require.Equal(t, "http://model.example/1", changes.Feed.Ledger.Gaps()[0].URL)
 				}
@@ -170,7 +170,7 @@ func TestCompleteWithUnreadArchive(t *testing.T) {
 				require.Equal(t, feedhistory.ReasonContradiction, changes.Feed.Ledger.Gaps()[0].Reason)
 				text["/feed"] = feedText("<fh:complete/>", "9", "8")
 				time.Sleep(25 * time.Hour)
-				require.Equal(t, feedhistory.Whole, polled(t, m, modelURL).Feed.Verdict)
+				require.Equal(t, feedhistory.VerdictWhole, polled(t, m, modelURL).Feed.Verdict)
 			})
 		}
 	}

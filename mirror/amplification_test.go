@@ -40,7 +40,7 @@ func TestAmplification(t *testing.T) {
 		feed, err := store.Feed(t.Context(), b.URL())
 		require.NoError(t, err)
 		n, stored := 0, len(feed.Head)
-		again := &feedhistory.Document{Format: feedhistory.Atom}
+		again := &feedhistory.Document{Format: feedhistory.FormatAtom}
 		for _, r := range feedtest.All(t, store.Entries(t.Context(), mirror.Query{Feed: b.URL()})) {
 			e, err := r.Entry()
 			require.NoError(t, err)

@@ -56,7 +56,7 @@ func TestBusyFeed(t *testing.T) {
 						n += posts
 						report := polled(t, newMirror(store, h), aURL)
 						if test.whole {
-							require.Equal(t, feedhistory.Whole, report.Feed.Verdict, "poll %d: %v", poll, report.Feed.Ledger.Gaps())
+							require.Equal(t, feedhistory.VerdictWhole, report.Feed.Verdict, "poll %d: %v", poll, report.Feed.Ledger.Gaps())
 							require.Len(t, held(t, store, aURL), n)
 						}
 						time.Sleep(12 * time.Hour)

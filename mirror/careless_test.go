@@ -369,7 +369,7 @@ func testCareless(t *testing.T, seed uint64) (wholes int) {
 			require.NotContains(t, has, "urn:parked:1", "%q", story)
 		}
 		p.known = len(has) > 0
-		if changes.Feed.Verdict != feedhistory.Whole || changes.Failure != nil {
+		if changes.Feed.Verdict != feedhistory.VerdictWhole || changes.Failure != nil {
 			continue
 		}
 		wholes++

@@ -50,7 +50,7 @@ func TestWrongClocks(t *testing.T) {
 					require.Less(t, time.Until(f.Next), 25*time.Hour, s)
 					time.Sleep(max(0, time.Until(f.Next)))
 				}
-				if changes, err := newMirror(s.slowly(), s.roads).Update(t.Context(), modelURL); err == nil && changes.Feed.Verdict == feedhistory.Whole {
+				if changes, err := newMirror(s.slowly(), s.roads).Update(t.Context(), modelURL); err == nil && changes.Feed.Verdict == feedhistory.VerdictWhole {
 					break
 				}
 			}
@@ -139,7 +139,7 @@ func TestEditedArchives(t *testing.T) {
 				write("a")
 				m := newMirror(store, h)
 				m.Now = func() time.Time { return time.Now().Add(ahead) }
-				require.Equal(t, feedhistory.Whole, polled(t, m, aURL).Feed.Verdict)
+				require.Equal(t, feedhistory.VerdictWhole, polled(t, m, aURL).Feed.Verdict)
 				write("a", "b")
 				for day := range 31 {
 					time.Sleep(24 * time.Hour)

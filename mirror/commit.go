@@ -117,7 +117,7 @@ func (cs *commits) depart() {
 		}()
 		f.err = cs.store.Commit(ctx, c)
 	}
-	if _, yields := cs.store.(*shelf); yields { // to the loop that ranges over a Walk, in its goroutine
+	if _, yields := cs.store.(*shelf); yields { // to the loop that ranges over a Poll, in its goroutine
 		commit()
 	} else {
 		go commit()

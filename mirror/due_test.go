@@ -147,7 +147,7 @@ func TestWhatIsCutShortIsDue(t *testing.T) {
 				require.False(t, isLeft(t, feedOf(t, store, aURL)))
 
 				changes = polled(t, newMirror(store, slowly(archives())), aURL)
-				require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+				require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict)
 				require.Len(t, held(t, store, aURL), 4)
 				f = feedOf(t, store, aURL)
 				require.False(t, f.Due(time.Now()))
@@ -190,7 +190,7 @@ func TestUnderWay(t *testing.T) {
 			f := feedOf(t, store, aURL)
 			require.True(t, isLeft(t, f))
 			require.True(t, f.Due(time.Now()))
-			require.Equal(t, feedhistory.Partial, f.Verdict)
+			require.Equal(t, feedhistory.VerdictPartial, f.Verdict)
 			document("", "1")(w, r)
 		}
 		_, err := newMirror(store, h).Update(t.Context(), aURL)
@@ -254,7 +254,7 @@ func TestSpentBudget(t *testing.T) {
 		f = poll(2)
 		require.False(t, f.More)
 		require.False(t, f.Due(time.Now()))
-		require.Equal(t, feedhistory.Whole, f.Verdict)
+		require.Equal(t, feedhistory.VerdictWhole, f.Verdict)
 	})
 }
 
@@ -323,7 +323,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 				f := feedOf(t, store, aURL)
 				require.Zero(t, f.Wait)
 				require.Equal(t, 2*time.Hour, time.Until(f.Ledger.Debts()[0].Retry).Round(time.Hour))
-				require.Equal(t, feedhistory.Partial, f.Verdict)
+				require.Equal(t, feedhistory.VerdictPartial, f.Verdict)
 				time.Sleep(time.Minute)
 			}
 			asked := h.requests()
@@ -332,7 +332,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 			h.answer["http://b.example/1"] = document("", "1")
 			time.Sleep(2 * time.Hour)
 			changes := polled(t, newMirror(store, h), aURL)
-			require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+			require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict)
 		})
 	})
 }
@@ -380,7 +380,7 @@ func TestClockSetBack(t *testing.T) {
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f}))
 		changes := polled(t, newMirror(store, archives()), aURL)
 		require.Empty(t, changes.Feed.Ledger.Gaps())
-		require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+		require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict)
 	})
 }
 

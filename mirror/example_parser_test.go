@@ -20,14 +20,14 @@ func xmlOf(r *mirror.Reading) ([]byte, error) {
 	if err != nil {
 		doc = &feedhistory.Document{} // the head was never read
 	}
-	doc.Format = feedhistory.Atom
+	doc.Format = feedhistory.FormatAtom
 	for _, change := range slices.Concat(r.Added, r.Changed) {
 		e, err := change.Entry()
 		if err != nil {
 			return nil, err
 		}
-		if doc.Entries = append(doc.Entries, e); change.Content.Format == feedhistory.RSS {
-			doc.Format = feedhistory.RSS
+		if doc.Entries = append(doc.Entries, e); change.Content.Format == feedhistory.FormatRSS {
+			doc.Format = feedhistory.FormatRSS
 		}
 	}
 	var text bytes.Buffer
@@ -36,11 +36,11 @@ func xmlOf(r *mirror.Reading) ([]byte, error) {
 }
 
 // A program with a parser of its own gives it the entries as they were published.
-func ExampleMirror_Walk_parser() {
+func ExampleMirror_Poll_parser() {
 	client, home, stop := website.Start()
 	defer stop()
 	m := &mirror.Mirror{Client: client}
-	for r, err := range m.Walk(context.Background(), home+website.Archived, mirror.Ledger{}) {
+	for r, err := range m.Poll(context.Background(), home+website.Archived, mirror.Ledger{}) {
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -74,7 +74,7 @@ func (t *table) read(m *mirror.Mirror, url string, most int) error {
 			return err
 		}
 	}
-	for r, err := range m.Walk(context.Background(), url, ledger) {
+	for r, err := range m.Poll(context.Background(), url, ledger) {
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func ExampleNewLedger() {
 	m := &mirror.Mirror{Client: &feedhistory.Client{AllowPrivate: true}}
 	defer m.Client.CloseIdle()
 	ledger := mirror.NewLedger(server.URL+"/feed", feedhistory.Known{ETag: `"1"`})
-	for r, err := range m.Walk(context.Background(), server.URL+"/feed", ledger) {
+	for r, err := range m.Poll(context.Background(), server.URL+"/feed", ledger) {
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -113,7 +113,7 @@ func ExampleNewLedger() {
 
 // A program with its own tables walks an archived feed, and a paged one. The first walks
 // are interrupted, the second ones read the rest, and the third ones only look for news.
-func ExampleMirror_Walk() {
+func ExampleMirror_Poll() {
 	client, home, stop := website.Start()
 	defer stop()
 	m := &mirror.Mirror{Client: client}
@@ -143,12 +143,12 @@ func ExampleQuery_changes() {
 	ctx, url := context.Background(), "https://example.org/feed.atom"
 
 	merge := func(doc *feedhistory.Document) {
-		_, err := m.Merge(ctx, url, mirror.Source{Name: "example", Readings: feedhistory.Readings(doc)})
+		_, err := m.Keep(ctx, url, mirror.Source{Name: "example", Readings: feedhistory.Readings(doc)})
 		if err != nil {
 			fmt.Println(err)
 		}
 	}
-	one, _ := feedhistory.ReadEntry(feedhistory.Atom, `<entry xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id></entry>`, "")
+	one, _ := feedhistory.ReadEntry(feedhistory.FormatAtom, `<entry xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id></entry>`, "")
 	merge(&feedhistory.Document{Entries: []*feedhistory.Entry{one}})
 
 	seen := int64(0) // the program stores it together with what it does with the entries

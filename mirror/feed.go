@@ -54,7 +54,7 @@ type Feed struct {
 
 	Title   string              `json:"title,omitempty"`
 	Kind    feedhistory.Kind    `json:"kind"`
-	Verdict feedhistory.Verdict `json:"verdict"` // the verdict on the mirror; Partial until a document was read
+	Verdict feedhistory.Verdict `json:"verdict"` // the verdict on the mirror; partial until a document was read
 
 	// Head is the head section of the subscription document, as an Atom
 	// document without entries; "" if none was read. See Feed.Document.
@@ -64,7 +64,7 @@ type Feed struct {
 	Deleted   int64 `json:"deleted"`   // the number of entries once live, but no longer
 	Documents int64 `json:"documents"` // the number of archive documents processed
 
-	Polls    int64     `json:"polls"`              // the number of polls begun, a Merge included
+	Polls    int64     `json:"polls"`              // the number of polls begun, a Keep included
 	Polled   time.Time `json:"polled,omitzero"`    // when the last one began
 	Next     time.Time `json:"next,omitzero"`      // when the next one is welcome; zero means at any time. See Due
 	Changed  time.Time `json:"changed,omitzero"`   // when an entry last was added, changed or deleted
@@ -105,7 +105,7 @@ func (f *Feed) changed(now time.Time) { f.Changed = feedtime.Later(f.Changed, no
 // or password in its name. Nothing else in the URL counts. With userinfo, such as
 // user:password@, a feed is never read: see feedhistory.ErrUserinfo.
 func NewFeed(url string) *Feed {
-	return &Feed{URL: url, Kind: feedhistory.KindUnknown, Verdict: feedhistory.Partial, Private: iri.HasSecret(url)}
+	return &Feed{URL: url, Kind: feedhistory.KindUnknown, Verdict: feedhistory.VerdictPartial, Private: iri.HasSecret(url)}
 }
 
 // Document returns the head section of the feed's subscription document,
@@ -140,14 +140,14 @@ func (f *Feed) NewAddress() string {
 // records of its documents, as a Quota counts them.
 func (f *Feed) Size() int64 { return f.Ledger.l.Usage.bytes() }
 
-// WholeAsOf returns when the feed was last Whole, if polls do not repeat the proof: a
+// WholeAsOf returns when the feed was last whole, if polls do not repeat the proof: a
 // server's count, or the word of a feed republishing this one. It is otherwise the zero
 // time.
 func (f *Feed) WholeAsOf() time.Time {
-	if f.Verdict != feedhistory.Whole {
+	if f.Verdict != feedhistory.VerdictWhole {
 		return time.Time{}
 	}
-	if f.Kind == feedhistory.Plain {
+	if f.Kind == feedhistory.KindPlain {
 		return f.Ledger.l.AsOf
 	}
 	if head := f.declared(); head != nil {
@@ -235,7 +235,7 @@ func (p *poll) oweWithin(gap *feedhistory.Gap) {
 // still has the contradiction.
 func (d debt) isContradictedBy(doc *feedhistory.Document, kind feedhistory.Kind, start string) bool {
 	switch {
-	case kind == feedhistory.Complete, d.To == start && start != "": // the feed was found to begin there
+	case kind == feedhistory.KindComplete, d.To == start && start != "": // the feed was found to begin there
 		return false
 	case d.To == "": // a version before this wrote it down
 		return len(doc.Further(kind)) > 0
@@ -553,7 +553,7 @@ func (f *Feed) redactedHead() string {
 	if head := headOf(doc); !quotes(head, secrets) {
 		return head
 	}
-	plain := &feedhistory.Document{Format: feedhistory.Atom, ID: doc.ID, Title: doc.Title, Updated: doc.Updated}
+	plain := &feedhistory.Document{Format: feedhistory.FormatAtom, ID: doc.ID, Title: doc.Title, Updated: doc.Updated}
 	if quotes(plain.Title, secrets) {
 		plain.Title = hostURL(f.URL)
 	}

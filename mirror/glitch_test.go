@@ -145,7 +145,7 @@ func (b *seasonedBlog) live(t *testing.T, days int, glitches []int, which int) (
 	b.glitch = ""
 	require.Equal(t, len(glitches), met)
 	report := polled(t, newMirror(store, b), "http://a.example/feed")
-	want := map[string]feedhistory.Verdict{"plain": feedhistory.Window, "archived": feedhistory.Whole, "paged": feedhistory.Lossy}
+	want := map[string]feedhistory.Verdict{"plain": feedhistory.VerdictWindow, "archived": feedhistory.VerdictWhole, "paged": feedhistory.VerdictLossy}
 	require.Equal(t, want[b.kind], report.Feed.Verdict, "%v", report.Feed.Ledger.Gaps())
 	prefix := "urn:blog:"
 	if b.rss {

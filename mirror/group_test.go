@@ -105,7 +105,7 @@ func TestGroups(t *testing.T) {
 		require.NoError(t, err)
 		s := &slow{Store: store, t: t, story: story("all are slow"), bits: ^uint64(0)}
 		changes := polled(t, newMirror(s, chainFeed(archives)), modelURL)
-		require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+		require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict)
 		require.Equal(t, held(t, want, modelURL), held(t, store, modelURL))
 		require.Equal(t, 2*archives+2, changes.Added)
 		require.Less(t, s.commits, archives/2)
@@ -132,7 +132,7 @@ func TestGroupFails(t *testing.T) {
 			}
 			require.EqualValues(t, fail-1, feedOf(t, store, modelURL).Commits)
 			changes := polled(t, newMirror(store, chainFeed(60)), modelURL)
-			require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+			require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict)
 			require.EqualValues(t, 122, feedOf(t, store, modelURL).Entries)
 			testCounts(t, store, "after a failure")
 		})
@@ -163,10 +163,10 @@ func TestVerdictOfAFailedCommit(t *testing.T) {
 	m := &mirror.Mirror{Store: store, Client: client}
 	report, err := m.Update(t.Context(), url)
 	require.ErrorIs(t, err, errDisk)
-	require.Equal(t, feedhistory.Unknown, report.Feed.Verdict)
+	require.Equal(t, feedhistory.VerdictUnknown, report.Feed.Verdict)
 	report, err = m.Update(t.Context(), url)
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Whole, report.Feed.Verdict, "%v %v", report.Feed.Ledger.Gaps(), report.Failure)
+	require.Equal(t, feedhistory.VerdictWhole, report.Feed.Verdict, "%v %v", report.Feed.Ledger.Gaps(), report.Failure)
 	require.Equal(t, 1, report.Added)
 }
 

@@ -64,7 +64,7 @@ func TestWaitOfAnotherRequest(t *testing.T) {
 			begun := time.Now()
 			changes := update()
 			require.NoError(t, changes.Failure, name)
-			require.Equal(t, feedhistory.Whole, changes.Feed.Verdict, name)
+			require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict, name)
 			require.Equal(t, 1, asked["/archive-1"], name)
 			require.Equal(t, !guesses, feedOf(t, store, modelURL).Waits(begun.Add(time.Hour)), name)
 			time.Sleep(time.Hour)

@@ -101,11 +101,11 @@ func TestInheritedWindow(t *testing.T) {
 		now  []int
 		want feedhistory.Verdict
 	}{
-		"a returning entry":        {[]int{10, 9, 8, 2}, feedhistory.Partial},
-		"none in common":           {[]int{12, 11, 10}, feedhistory.Partial},
-		"joins":                    {[]int{8, 7, 6}, feedhistory.Window},
-		"the same":                 {[]int{6, 5, 4}, feedhistory.Window},
-		"the whole reading before": {[]int{7, 6, 5, 4}, feedhistory.Window},
+		"a returning entry":        {[]int{10, 9, 8, 2}, feedhistory.VerdictPartial},
+		"none in common":           {[]int{12, 11, 10}, feedhistory.VerdictPartial},
+		"joins":                    {[]int{8, 7, 6}, feedhistory.VerdictWindow},
+		"the same":                 {[]int{6, 5, 4}, feedhistory.VerdictWindow},
+		"the whole reading before": {[]int{7, 6, 5, 4}, feedhistory.VerdictWindow},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newOldMirror(t)
@@ -114,7 +114,7 @@ func TestInheritedWindow(t *testing.T) {
 			m.page("/f", "", 5, 4, 3, 2)
 			m.poll(t)
 			m.page("/f", "", 6, 5, 4)
-			require.Equal(t, feedhistory.Window, m.poll(t).Verdict)
+			require.Equal(t, feedhistory.VerdictWindow, m.poll(t).Verdict)
 			m.age(t)
 			m.page("/f", "", test.now...)
 			f := m.poll(t)
@@ -139,7 +139,7 @@ func TestInheritedVerdict(t *testing.T) {
 			}
 			m.page("/f", fmt.Sprintf(`<link rel="prev-archive" href="/%d"/>`, archives), archives+1)
 			f := m.poll(t)
-			require.Equal(t, feedhistory.Whole, f.Verdict, "%v", f.Ledger.Gaps())
+			require.Equal(t, feedhistory.VerdictWhole, f.Verdict, "%v", f.Ledger.Gaps())
 			require.False(t, f.Ledger.Unverified(), "it was read with a ledger")
 			m.age(t)
 			clear(m.asked)
@@ -151,7 +151,7 @@ func TestInheritedVerdict(t *testing.T) {
 			for before := 0; f.Ledger.Unverified(); days++ {
 				require.Less(t, days, 31)
 				f = m.poll(t)
-				require.Equal(t, m.asked["/0"] == 0, f.Verdict == feedhistory.Whole, "day %d: %v", days, f.Ledger.Gaps())
+				require.Equal(t, m.asked["/0"] == 0, f.Verdict == feedhistory.VerdictWhole, "day %d: %v", days, f.Ledger.Gaps())
 				m.now = m.now.Add(24 * time.Hour)
 				now := 0
 				for _, n := range m.asked {
@@ -162,12 +162,12 @@ func TestInheritedVerdict(t *testing.T) {
 			require.LessOrEqual(t, most, 2+archives/10)
 			delete(m.asked, "/f") // without conditions once a week
 			require.Len(t, m.asked, archives+1, "each archive was read, not only asked for")
-			require.Equal(t, feedhistory.Partial, f.Verdict)
+			require.Equal(t, feedhistory.VerdictPartial, f.Verdict)
 		})
 	}
 }
 
-// A word of a later version, or a damaged one, promises nothing: the verdict is Partial
+// A word of a later version, or a damaged one, promises nothing: the verdict is partial
 // until the feed has been read again.
 func TestUnknownWords(t *testing.T) {
 	m := newOldMirror(t)
@@ -184,13 +184,13 @@ func TestUnknownWords(t *testing.T) {
 	require.NoError(t, m.Store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
 	report, err := m.Update(t.Context(), m.url)
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Partial, report.Feed.Verdict)
+	require.Equal(t, feedhistory.VerdictPartial, report.Feed.Verdict)
 	require.Equal(t, feedhistory.Kind("of-tomorrow"), report.Feed.Kind)
 	m.page("/f", "", 1, 2)
 	report, err = m.Update(t.Context(), m.url)
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Window, report.Feed.Verdict)
-	require.Equal(t, feedhistory.Plain, report.Feed.Kind)
+	require.Equal(t, feedhistory.VerdictWindow, report.Feed.Verdict)
+	require.Equal(t, feedhistory.KindPlain, report.Feed.Kind)
 
 	text, err = json.Marshal(mirror.NewFeed(m.url))
 	require.NoError(t, err)

@@ -115,11 +115,11 @@ func TestLateArchives(t *testing.T) {
 			if len(p.periods) == 0 {
 				continue
 			}
-			archived = archived && changes.Feed.Kind == feedhistory.Archived
+			archived = archived && changes.Feed.Kind == feedhistory.KindArchived
 			if before < 0 {
 				before = len(p.periods) // those that are in no document at the first poll cannot be known
 			}
-			if changes.Feed.Verdict == feedhistory.Whole {
+			if changes.Feed.Verdict == feedhistory.VerdictWhole {
 				entries := held(t, store, modelURL)
 				for i := before; i < len(p.periods); i++ {
 					if p.periods[i] >= p.linked() && i < p.first() {
@@ -130,12 +130,12 @@ func TestLateArchives(t *testing.T) {
 			}
 			cut = cut || changes.More
 			if p.window == 0 && archived && !cut {
-				require.NotEqual(t, feedhistory.Partial, changes.Feed.Verdict, "%+v %v", *p, changes.Feed.Ledger.Gaps())
+				require.NotEqual(t, feedhistory.VerdictPartial, changes.Feed.Verdict, "%+v %v", *p, changes.Feed.Ledger.Gaps())
 			}
 		}
 		m.Client.Budget.Documents = 0
 		for more := 0; p.window == 0 && archived && len(p.periods) > 0; more++ {
-			if changes := polled(t, m, modelURL); changes.Feed.Verdict != feedhistory.Partial {
+			if changes := polled(t, m, modelURL); changes.Feed.Verdict != feedhistory.VerdictPartial {
 				break
 			} else {
 				require.Less(t, more, 10, "%+v %v %q", *p, changes.Feed.Ledger.Gaps(), story)

@@ -19,12 +19,12 @@ import (
 // reading that brought nothing cancels nothing. The zero value is that of a feed never
 // read. A Store keeps it, in the form it marshals to, and understands nothing of it.
 //
-// The Ledger of a Walk is all that is remembered of the feed, for a program without a
+// The Ledger of a Poll is all that is remembered of the feed, for a program without a
 // Store: the state of the feed, its archive documents, and some fifty bytes for each
 // of its entries.
 type Ledger struct {
 	l    ledger
-	kept *ledgerFeed // nil if it is not of a Walk
+	kept *ledgerFeed // nil if it is not of a Poll
 }
 
 // A ledger is the content of a Ledger, as it is stored.
@@ -35,7 +35,7 @@ type ledger struct {
 	Debts     []debt               `json:"debts,omitempty"`     // see enter
 	Cap       *feedhistory.Verdict `json:"cap,omitempty"`       // the publisher's own word; nil if there is none
 	Unread    []debt               `json:"unread,omitempty"`    // the latest documents written off
-	Census    census               `json:"census,omitempty"`    // what a Merge has brought
+	Census    census               `json:"census,omitempty"`    // what a Keep has brought
 	Unsettled bool                 `json:"unsettled,omitempty"` // the chain of archives may have changed since it was last checked
 
 	Looked  time.Time `json:"looked,omitzero"`  // when an archive was last requested only to see whether it has changed, or pages were read only to find what is owed
@@ -79,7 +79,7 @@ type upkeep struct {
 	Clock    time.Time            `json:"clock,omitzero"`    // the latest moment of a reading: the ranks of undated documents never go back
 }
 
-// A census says what a Merge has brought.
+// A census says what a Keep has brought.
 type census int
 
 const (
@@ -88,7 +88,7 @@ const (
 	provenCensus               // it has
 )
 
-// censusOf returns what a Merge of a source has brought; a source without a name brings
+// censusOf returns what a Keep of a source has brought; a source without a name brings
 // nothing.
 func censusOf(source string, isProven bool) census {
 	switch {
@@ -129,8 +129,8 @@ const (
 	debtChain         debtKind = "chain"         // links lead back or past the document
 	debtStranger      debtKind = "stranger"      // another feed answers
 	debtDeclared      debtKind = "declared"      // the feed says that it lacks a part
-	debtSource        debtKind = "source"        // a Merge has not brought a part
-	debtCount         debtKind = "count"         // a server counts or lists other entries than a Merge has brought
+	debtSource        debtKind = "source"        // a Keep has not brought a part
+	debtCount         debtKind = "count"         // a server counts or lists other entries than a Keep has brought
 )
 
 // receipts has the receipt of each kind of debt.
@@ -402,17 +402,17 @@ func (l *ledger) take(url string) {
 
 // verdict computes the verdict: debts make a history partial. Without them its kind caps it.
 func (l *ledger) verdict() feedhistory.Verdict {
-	v := feedhistory.Partial
+	v := feedhistory.VerdictPartial
 	switch {
 	case l.isUnread() && len(l.Debts) == 0 && l.Known != (feedhistory.Known{}): // only its validators are known
-		return feedhistory.Unknown
+		return feedhistory.VerdictUnknown
 	case l.isUnread(), len(l.Debts) > 0, l.Unsettled:
-	case l.Kind == feedhistory.Paged || l.Kind == feedhistory.Plain && l.Census == openCensus:
-		v = feedhistory.Lossy
-	case l.Kind == feedhistory.Plain && l.Census == noCensus:
-		v = feedhistory.Window
-	case l.Kind == feedhistory.Plain, l.Kind == feedhistory.Complete, l.Kind == feedhistory.Archived:
-		v = feedhistory.Whole
+	case l.Kind == feedhistory.KindPaged || l.Kind == feedhistory.KindPlain && l.Census == openCensus:
+		v = feedhistory.VerdictLossy
+	case l.Kind == feedhistory.KindPlain && l.Census == noCensus:
+		v = feedhistory.VerdictWindow
+	case l.Kind == feedhistory.KindPlain, l.Kind == feedhistory.KindComplete, l.Kind == feedhistory.KindArchived:
+		v = feedhistory.VerdictWhole
 	}
 	if l.Cap != nil {
 		v = min(v, *l.Cap)
@@ -488,7 +488,7 @@ func (l *ledger) add(d debt) {
 	l.Debts = append(slices.Clone(l.Debts), d)
 }
 
-// Proof reports whether a Merge has proved that it has brought everything. If the proof is a
+// Proof reports whether a Keep has proved that it has brought everything. If the proof is a
 // server's count, which polls do not repeat, it was made asOf then, of the given number of
 // live entries; asOf is otherwise zero.
 func (l Ledger) Proof() (asOf time.Time, entries int64, ok bool) {
@@ -518,7 +518,7 @@ func (l *Ledger) Reset(chain bool) {
 }
 
 func (l *ledger) isUnverified() bool {
-	return l.Kind == feedhistory.Archived && l.Known.URL != "" && (!l.hasReading() || l.Checked.Before(l.Inherited))
+	return l.Kind == feedhistory.KindArchived && l.Known.URL != "" && (!l.hasReading() || l.Checked.Before(l.Inherited))
 }
 
 // hasReading reports whether there is a reading, or anything else that a feed read before
@@ -704,7 +704,7 @@ func (f *Feed) UnmarshalJSON(text []byte) error {
 	*l, f.Kind, stored.earlier.Kind = stored.Ledger, stored.Kind, stored.Kind
 	l.upkeep = cmp.Or(l.upkeep, stored.upkeep)
 	if stored.Known.URL != "" {
-		l.Unsettled = f.Kind == feedhistory.Archived && f.Verdict != feedhistory.Whole
+		l.Unsettled = f.Kind == feedhistory.KindArchived && f.Verdict != feedhistory.VerdictWhole
 	}
 	if stored.moveTo(l); l.Census == noCensus && !f.Importing() {
 		l.Census = censusOf(f.Source, stored.Proven)
@@ -723,7 +723,7 @@ func (g *generation) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	if stored.moveTo(&g.Ledger); stored.Known.URL != "" {
-		g.Ledger.Unsettled = g.Ledger.Kind == feedhistory.Archived
+		g.Ledger.Unsettled = g.Ledger.Kind == feedhistory.KindArchived
 	}
 	return nil
 }
@@ -739,7 +739,7 @@ func (l *ledger) convert() {
 	for _, d := range old {
 		u, err := feedhistory.ParseURL(d.URL)
 		if isDocument(d) && err == nil && u.Host != "" && l.document(d.URL) == nil && l.documents() < pendingLimit { // something can request it
-			d.Kind, d.Page, d.Tries = debtDocument, l.Kind == feedhistory.Paged, 1
+			d.Kind, d.Page, d.Tries = debtDocument, l.Kind == feedhistory.KindPaged, 1
 			l.Debts = append(l.Debts, d)
 		}
 	}

@@ -135,8 +135,8 @@ func TestImportErrors(t *testing.T) {
 // it is imported, and the same import again finds it there; so is one that was public here.
 func TestImportPrivate(t *testing.T) {
 	var out bytes.Buffer
-	h := &feedhistory.History{Kind: feedhistory.Plain}
-	require.NoError(t, mirror.ExportHistory(&out, "https://example.org/", h, feedhistory.Window, true))
+	h := &feedhistory.History{Kind: feedhistory.KindPlain}
+	require.NoError(t, mirror.ExportHistory(&out, "https://example.org/", h, feedhistory.VerdictWindow, true))
 	public := strings.Replace(out.String(), `"private":true,`, "", 1)
 	require.NotEqual(t, public, out.String())
 	for _, first := range []string{out.String(), public} {

@@ -69,22 +69,22 @@ func TestMergeCutShort(t *testing.T) {
 					cancel()
 				}
 			})
-			_, err := m.Merge(ctx, url, src)
+			_, err := m.Keep(ctx, url, src)
 			require.ErrorIs(t, err, b.err)
 			feed, err := m.Store.Feed(t.Context(), url)
 			require.NoError(t, err)
-			require.Equal(t, feedhistory.Partial, feed.Verdict)
+			require.Equal(t, feedhistory.VerdictPartial, feed.Verdict)
 			require.Len(t, feed.Ledger.Debts(), 1)
 			require.Equal(t, feedhistory.ReasonInterrupted, feed.Ledger.Debts()[0].Gap.Reason)
 			require.GreaterOrEqual(t, feed.Entries, int64(2))
 			require.Equal(t, fmt.Sprint(feed.Entries), string(feed.Mark))
 
-			changes, err := m.Merge(t.Context(), url, (&brings{from: int(feed.Entries), to: 5}).source(t))
+			changes, err := m.Keep(t.Context(), url, (&brings{from: int(feed.Entries), to: 5}).source(t))
 			require.NoError(t, err)
 			require.Empty(t, changes.Feed.Ledger.Gaps())
 			feed, err = m.Store.Feed(t.Context(), url)
 			require.NoError(t, err)
-			require.Equal(t, feedhistory.Whole, feed.Verdict)
+			require.Equal(t, feedhistory.VerdictWhole, feed.Verdict)
 			require.Equal(t, "99", string(feed.Mark))
 			require.Equal(t, int64(5), feed.Entries)
 			asOf, counted, ok := feed.Ledger.Proof()
@@ -115,12 +115,12 @@ func TestMergeKeepsGaps(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := &mirror.Mirror{Store: mirror.NewMemory()}
-			changes, err := m.Merge(t.Context(), url, (&brings{from: 0, to: 1, gap: missing}).source(t))
+			changes, err := m.Keep(t.Context(), url, (&brings{from: 0, to: 1, gap: missing}).source(t))
 			require.NoError(t, err)
 			require.Len(t, changes.Feed.Ledger.Gaps(), 1)
 			src := (&brings{from: test.from, to: 4}).source(t)
 			src.Adds, src.End = test.adds, func() (json.RawMessage, bool, time.Time) { return nil, test.proven, time.Time{} }
-			changes, err = m.Merge(t.Context(), url, src)
+			changes, err = m.Keep(t.Context(), url, src)
 			require.NoError(t, err)
 			require.Len(t, changes.Feed.Ledger.Gaps(), test.gaps, "%v", changes.Feed.Ledger.Gaps())
 		})

@@ -26,14 +26,14 @@
 //
 // They depend on the kind of feed, which the subscription document declares:
 //
-//   - Complete: the document replaces everything in the mirror. Entries missing from it
+//   - KindComplete: the document replaces everything in the mirror. Entries missing from it
 //     are no longer part of the feed (5005#1).
-//   - Archived: the walk reads up to the first processed archive, then the pending
+//   - KindArchived: the walk reads up to the first processed archive, then the pending
 //     ones. While something is owed, it requests known archives again, conditionally,
 //     down to the first that has not changed, and those that name the missing (5005#9).
-//   - Paged: the walk reads until a page has nothing new. The feed stays lossy
+//   - KindPaged: the walk reads until a page has nothing new. The feed stays lossy
 //     (5005#4).
-//   - Plain: the document is a window. If nothing in it proves that it joins the reading
+//   - KindPlain: the document is a window. If nothing in it proves that it joins the reading
 //     before, there is a gap.
 //
 // # The ledger
@@ -70,7 +70,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/settings"
 )
 
-// A Mirror keeps the feeds in a Store up to date. Only Store must be set; Walk uses none.
+// A Mirror keeps the feeds in a Store up to date. Only Store must be set; Poll uses none.
 // Several mirrors, even in different processes, may share a store: if two are
 // at work on the same feed, one gives way with ErrConflict.
 //
@@ -149,7 +149,7 @@ type Report struct {
 	Altered   int // the number of archive documents, among those, whose entries have changed (5005#9)
 
 	// Failure is the reason why the poll got no subscription document, or only a damaged
-	// one, whose entries count nevertheless; the verdict is then Partial until the
+	// one, whose entries count nevertheless; the verdict is then partial until the
 	// document is read. It is the error of Client.Get, or matches ErrWaits if the host has
 	// asked to be left alone, in which case nothing was requested. Nil means the document
 	// was read or has not changed. Feed.Failures counts the failures other than ErrWaits.
@@ -201,7 +201,7 @@ func (m *Mirror) keep() int { return max(cmp.Or(m.Versions, 10), 0) }
 // The error comes from the Store or from the context, or says that the URL of a new feed is
 // not an absolute one. The Store keeps everything read before an error of the context, and
 // the Report is of it. After an error of the Store, it may lack the last of what the Report
-// counts; the Verdict is then Unknown. The Report is nil only if the Store could not be read,
+// counts; the Verdict is then unknown. The Report is nil only if the Store could not be read,
 // or the feed not added. An unreadable subscription document is not an error of Update but
 // Report.Failure. Other unreadable documents are in Gaps.
 func (m *Mirror) Update(ctx context.Context, url string) (*Report, error) {
@@ -283,7 +283,7 @@ func (p *poll) miss(gap *feedhistory.Gap, known feedhistory.Known) error {
 			p.reach(gap.URL)
 			return p.gap(gap, known)
 		})
-	case gap.Reason != feedhistory.ReasonContradiction || p.brought || p.rereads || p.ledger.Kind == feedhistory.Complete:
+	case gap.Reason != feedhistory.ReasonContradiction || p.brought || p.rereads || p.ledger.Kind == feedhistory.KindComplete:
 		p.oweWithin(gap)
 	}
 	return nil
@@ -373,7 +373,7 @@ func (p *poll) isAside(url string) bool {
 // the documents it leads to.
 func (p *poll) wants(url string) bool {
 	if p.rechecks[url] {
-		return p.ledger.Kind == feedhistory.Archived || p.completed != nil
+		return p.ledger.Kind == feedhistory.KindArchived || p.completed != nil
 	}
 	return p.ledger.document(url) != nil
 }
@@ -489,7 +489,7 @@ func rankOf(doc *feedhistory.Document, neighbour Rank) Rank {
 	return neighbour
 }
 
-// A poll is an Update or a Merge under way.
+// A poll is an Update or a Keep under way.
 type poll struct {
 	ctx     context.Context
 	m       *Mirror
@@ -498,7 +498,7 @@ type poll struct {
 	now     time.Time
 	changes *Report
 	update  bool   // the poll is an Update, which requests the subscription document
-	source  string // the Source.Name of a Merge, as debt.From has it
+	source  string // the Source.Name of a Keep, as debt.From has it
 
 	request   request
 	chain     chainWalk
@@ -585,11 +585,11 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	if ledger.Kind = feed.Kind; feed.Kind == feedhistory.KindUnknown { // an import may have set it, of a feed never read
 		ledger.Kind = ""
 	}
-	ledger.Unsettled = feed.Kind == feedhistory.Archived && feed.Verdict != feedhistory.Whole
+	ledger.Unsettled = feed.Kind == feedhistory.KindArchived && feed.Verdict != feedhistory.VerdictWhole
 	p := &poll{
 		ctx: ctx, m: m, feed: feed, ledger: ledger, from: feed.Commits, now: now, changes: &Report{},
 		ready: feed.Next, unended: feed.Unfinished, had: feed.Entries+feed.Deleted > 0,
-		pages: pageWalk{toEnd: feed.Kind != feedhistory.Paged || ledger.Known.URL == ""},
+		pages: pageWalk{toEnd: feed.Kind != feedhistory.KindPaged || ledger.Known.URL == ""},
 		waits: hostWaits{feed: feed, m: m, now: now, until: map[string]time.Time{}}, allowance: newAllowance(ctx, m, feed),
 	}
 	p.commits = commits{ctx: ctx, store: m.Store, feed: feed, prepare: p.prepare}
@@ -623,7 +623,7 @@ func checkURL(url string) error {
 func (b *backlog) fill(p *poll) {
 	b.urls = map[string]bool{}
 	isUnnamed := func(debt) bool { return false }
-	if p.ledger.Kind == feedhistory.Archived && p.ledger.owes(func(d debt) bool { return d.Tries > 1 }) {
+	if p.ledger.Kind == feedhistory.KindArchived && p.ledger.owes(func(d debt) bool { return d.Tries > 1 }) {
 		isUnnamed = p.unnamed()
 	}
 	slices.SortStableFunc(p.ledger.Debts, func(a, b debt) int { return cmp.Or(compareKinds(a, b), cmp.Compare(a.Tries, b.Tries)) })
@@ -639,7 +639,7 @@ func (b *backlog) fill(p *poll) {
 // prepare updates the feed's state for a change to be committed.
 func (p *poll) prepare(c *Commit) {
 	p.ledger.Cap = p.feed.bound()
-	p.ledger.Unsettled = p.ledger.Unsettled && p.ledger.Kind == feedhistory.Archived
+	p.ledger.Unsettled = p.ledger.Unsettled && p.ledger.Kind == feedhistory.KindArchived
 	p.feed.Kind, p.feed.Verdict = cmp.Or(p.ledger.Kind, feedhistory.KindUnknown), p.ledger.verdict()
 	p.documents.forget(c)
 	c.response = p.changes.Response
@@ -724,7 +724,7 @@ func (p *poll) known(url string) feedhistory.Known {
 		if p.request.doubted || !p.allowance.full && p.ledger.owes(isShort) || p.ledger.owes(isCutShort) {
 			return feedhistory.Known{}
 		}
-		if p.ledger.Kind == feedhistory.Paged && !p.pages.toEnd {
+		if p.ledger.Kind == feedhistory.KindPaged && !p.pages.toEnd {
 			known.Older, known.Instead = "", ""
 		}
 		if p.asksAnew() {
@@ -806,7 +806,7 @@ func (p *poll) stop(err error) (*Report, error) {
 		err = errors.Join(err, p.commits.last(ctx))
 	}
 	if p.commits.broken || p.commits.waiting != nil {
-		p.feed.Verdict = feedhistory.Unknown // of what the Store has
+		p.feed.Verdict = feedhistory.VerdictUnknown // of what the Store has
 	}
 	return p.report(), err
 }

@@ -149,7 +149,7 @@ func (s *schedule) ends() {
 		if changes, err = newMirror(s.slowly(), s.roads).Update(s.Context(), modelURL); err != nil {
 			continue
 		}
-		if v := changes.Feed.Verdict; v == feedhistory.Whole || v == feedhistory.Lossy {
+		if v := changes.Feed.Verdict; v == feedhistory.VerdictWhole || v == feedhistory.VerdictLossy {
 			break
 		}
 		require.NotEmpty(s, changes.Feed.Ledger.Gaps(), s)
@@ -187,7 +187,7 @@ func (s *schedule) most(changes *mirror.Report, f *mirror.Feed) int {
 		}
 	}
 	if s.roads.weather != nil {
-		if f != nil && f.Kind == feedhistory.Paged { // every page is read once a day
+		if f != nil && f.Kind == feedhistory.KindPaged { // every page is read once a day
 			return 10 + 25
 		}
 		return 10
@@ -235,7 +235,7 @@ func (s *schedule) poll() {
 	}
 	s.wasPolled(before, changes, err, ctx.Err() != nil)
 	if w := s.roads.weather; w != nil && err == nil && changes.Failure == nil && w.glitch == "" &&
-		(changes.Feed.Verdict == feedhistory.Whole || changes.Feed.Verdict == feedhistory.Lossy) {
+		(changes.Feed.Verdict == feedhistory.VerdictWhole || changes.Feed.Verdict == feedhistory.VerdictLossy) {
 		s.hasAll(false)
 	}
 }
@@ -272,7 +272,7 @@ func (s *schedule) wasPolled(before *mirror.Feed, changes *mirror.Report, err er
 			require.Equal(s, !interrupted, isLeft(s, after), s)
 		}
 	}
-	if after.Verdict == feedhistory.Whole || after.Verdict == feedhistory.Lossy || after.Verdict == feedhistory.Window {
+	if after.Verdict == feedhistory.VerdictWhole || after.Verdict == feedhistory.VerdictLossy || after.Verdict == feedhistory.VerdictWindow {
 		require.Empty(s, after.Ledger.Debts(), s)
 	}
 }

@@ -49,7 +49,7 @@ type pollEnd struct {
 func newPoller(t *testing.T, feeds ...*mirror.Feed) (*mirror.Poller, *polls) {
 	store := mirror.NewMemory()
 	for _, f := range feeds {
-		f.Verdict = feedhistory.Partial
+		f.Verdict = feedhistory.VerdictPartial
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f}))
 	}
 	log := &polls{began: time.Now()}

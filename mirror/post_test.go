@@ -89,10 +89,10 @@ func TestOnePost(t *testing.T) {
 			report, err := m.Update(t.Context(), server.URL+"/g")
 			require.NoError(t, err)
 			if ids.same {
-				require.Equal(t, feedhistory.Window, report.Feed.Verdict, "%v", report.Feed.Ledger.Gaps())
+				require.Equal(t, feedhistory.VerdictWindow, report.Feed.Verdict, "%v", report.Feed.Ledger.Gaps())
 				require.Equal(t, 1, report.Added)
 			} else {
-				require.Equal(t, feedhistory.Partial, report.Feed.Verdict)
+				require.Equal(t, feedhistory.VerdictPartial, report.Feed.Verdict)
 			}
 		})
 	}
@@ -143,7 +143,7 @@ func TestEditedUnderAnotherID(t *testing.T) {
 					_, _ = io.WriteString(w, `</channel></rss>`)
 				}
 				report := polled(t, newMirror(store, h), aURL)
-				require.Equal(t, feedhistory.Window, report.Feed.Verdict, "poll %d: %v", poll, report.Feed.Ledger.Gaps())
+				require.Equal(t, feedhistory.VerdictWindow, report.Feed.Verdict, "poll %d: %v", poll, report.Feed.Ledger.Gaps())
 				require.Equal(t, test.changed, report.Changed, "poll %d", poll)
 				require.Len(t, held(t, store, aURL), test.newest)
 			}

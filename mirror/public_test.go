@@ -25,7 +25,7 @@ func put(t require.TestingT, s mirror.Store, url string, private bool, n int) {
 			c.Put = append(c.Put, &mirror.Record{
 				Feed: url, ID: id, State: mirror.Live, Added: time.Date(2003, time.Month(1+i%5), 1, 0, 0, 0, 0, time.UTC),
 				FirstCommit: 1, LastCommit: f.Commits + 1,
-				Content: mirror.Content{Updated: time.Date(2003, time.Month(1+i%5), 1, 0, round, 0, 0, time.UTC), Format: feedhistory.Atom, Data: fmt.Sprint(id, round)},
+				Content: mirror.Content{Updated: time.Date(2003, time.Month(1+i%5), 1, 0, round, 0, 0, time.UTC), Format: feedhistory.FormatAtom, Data: fmt.Sprint(id, round)},
 				Copy:    mirror.Copy{Digest: fmt.Sprint(id, round)},
 			})
 		}
@@ -220,7 +220,7 @@ func TestPublicTurns(t *testing.T) {
 				for _, text := range []string{"secret 1", "secret 2"} {
 					require.NoError(t, m.Commit(ctx, &mirror.Commit{
 						Feed: f, Keep: 5,
-						Put:       []*mirror.Record{{Feed: "urn:f", ID: "urn:secret", State: mirror.Live, LastCommit: f.Commits + 1, Copy: mirror.Copy{Digest: text}, Content: mirror.Content{Format: feedhistory.Atom, Data: text}}},
+						Put:       []*mirror.Record{{Feed: "urn:f", ID: "urn:secret", State: mirror.Live, LastCommit: f.Commits + 1, Copy: mirror.Copy{Digest: text}, Content: mirror.Content{Format: feedhistory.FormatAtom, Data: text}}},
 						Documents: []*mirror.DocumentRecord{{URL: "urn:secret", Names: []string{"urn:secret"}, Digest: text}},
 					}))
 				}

@@ -105,7 +105,7 @@ func TestQuotaIsKept(t *testing.T) {
 					require.Less(t, f.Size(), int64(20_001))
 					return
 				}
-				require.Equal(t, feedhistory.Partial, f.Verdict)
+				require.Equal(t, feedhistory.VerdictPartial, f.Verdict)
 				limits := 0
 				for _, g := range f.Ledger.Gaps() {
 					if g.Reason == feedhistory.ReasonLimit {
@@ -133,7 +133,7 @@ func TestLargerQuota(t *testing.T) {
 			return changes, h.requests()
 		}
 		changes, _ := update(3) // the quota has room for two entries and an archive
-		require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
+		require.Equal(t, feedhistory.VerdictPartial, changes.Feed.Verdict)
 		require.Len(t, changes.Feed.Ledger.Gaps(), 1)
 		require.Equal(t, feedhistory.ReasonLimit, changes.Feed.Ledger.Gaps()[0].Reason)
 		require.Equal(t, "http://a.example/2", changes.Feed.Ledger.Gaps()[0].URL)
@@ -141,15 +141,15 @@ func TestLargerQuota(t *testing.T) {
 		for _, quota := range []int64{3, 2, 3} { // a smaller quota does not help
 			changes, asked := update(quota)
 			require.Equal(t, []string{aURL}, asked)
-			require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
+			require.Equal(t, feedhistory.VerdictPartial, changes.Feed.Verdict)
 			require.Len(t, changes.Feed.Ledger.Gaps(), 1)
 		}
 		changes, asked := update(5)
-		require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
+		require.Equal(t, feedhistory.VerdictPartial, changes.Feed.Verdict)
 		require.Equal(t, []string{aURL, "http://a.example/2", "http://a.example/1"}, asked)
 		require.Len(t, held(t, store, aURL), 3)
 		changes, _ = update(0)
-		require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+		require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict)
 		require.Empty(t, changes.Feed.Ledger.Gaps())
 		require.Len(t, held(t, store, aURL), 4)
 		f := feedOf(t, store, aURL)
@@ -177,11 +177,11 @@ func TestLargerQuotaForAWindow(t *testing.T) {
 			update(3)
 			h.answer[aURL] = document("", "6", "5", "4", "3")
 			changes := update(4)
-			require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
+			require.Equal(t, feedhistory.VerdictPartial, changes.Feed.Verdict)
 			require.Len(t, held(t, store, aURL), 3, "all or nothing")
 			if moved {
 				h.answer[aURL] = document("", "8", "7", "6", "5")
-				require.Equal(t, feedhistory.Partial, update(4).Feed.Verdict)
+				require.Equal(t, feedhistory.VerdictPartial, update(4).Feed.Verdict)
 			}
 			changes = update(0)
 			if moved {
@@ -190,7 +190,7 @@ func TestLargerQuotaForAWindow(t *testing.T) {
 				require.Len(t, held(t, store, aURL), 7)
 				return
 			}
-			require.Equal(t, feedhistory.Window, changes.Feed.Verdict)
+			require.Equal(t, feedhistory.VerdictWindow, changes.Feed.Verdict)
 			require.Len(t, held(t, store, aURL), 6)
 		})
 	}
@@ -209,14 +209,14 @@ func TestQuotaAndAnAlteredArchive(t *testing.T) {
 			changes := polled(t, m, aURL)
 			return changes
 		}
-		require.Equal(t, feedhistory.Whole, update(0).Feed.Verdict)
+		require.Equal(t, feedhistory.VerdictWhole, update(0).Feed.Verdict)
 		h.answer["http://a.example/2"] = document(prev("/1"), "2", "2b")
 		changes := update(7)
-		require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
+		require.Equal(t, feedhistory.VerdictPartial, changes.Feed.Verdict)
 		require.Equal(t, "http://a.example/2", changes.Feed.Ledger.Gaps()[0].URL)
 		m := newMirror(store, h)
 		changes = polled(t, m, aURL)
-		require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+		require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict)
 		require.Contains(t, held(t, store, aURL), "2b")
 		testUsage(t, store, aURL, "")
 	})
@@ -238,7 +238,7 @@ func TestQuotaOfASource(t *testing.T) {
 			require.NoError(t, err)
 			return doc
 		}
-		changes, err := m.Merge(t.Context(), aURL, mirror.Source{
+		changes, err := m.Keep(t.Context(), aURL, mirror.Source{
 			Name:     "test",
 			Readings: feedhistory.Readings(doc("3"), doc("2", "1"), doc("0")),
 			End:      func() (json.RawMessage, bool, time.Time) { return json.RawMessage(`"done"`), true, time.Time{} },
@@ -248,14 +248,14 @@ func TestQuotaOfASource(t *testing.T) {
 	}
 	for range 2 {
 		changes := merge(2)
-		require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
+		require.Equal(t, feedhistory.VerdictPartial, changes.Feed.Verdict)
 		require.Len(t, changes.Feed.Ledger.Gaps(), 1)
 		require.ErrorIs(t, changes.Feed.Ledger.Gaps()[0].Err, mirror.ErrQuota)
 		require.Len(t, held(t, store, aURL), 1)
 		require.Empty(t, feedOf(t, store, aURL).Mark)
 	}
 	changes := merge(0)
-	require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+	require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict)
 	require.Len(t, held(t, store, aURL), 4)
 	require.NotEmpty(t, feedOf(t, store, aURL).Mark)
 }
@@ -266,7 +266,7 @@ func TestNoQuota(t *testing.T) {
 	m := newMirror(store, archives())
 	m.Quota = mirror.Quota{Bytes: -1, Entries: -1}
 	changes := polled(t, m, aURL)
-	require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+	require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict)
 }
 
 // Links to documents that do not exist do not pile up without limit.
@@ -290,7 +290,7 @@ func TestPendingIsBounded(t *testing.T) {
 		for range 5 {
 			time.Sleep(time.Hour)
 			changes := polled(t, newMirror(store, h), aURL)
-			require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
+			require.Equal(t, feedhistory.VerdictPartial, changes.Feed.Verdict)
 		}
 		require.Equal(t, 1000, feedOf(t, store, aURL).Ledger.Pending())
 	})

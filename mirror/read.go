@@ -32,13 +32,13 @@ func (p *poll) subscription(r *feedhistory.Reading) error {
 		}
 	}
 	contradicts := len(doc.Further(kind)) > 0
-	m, err := p.merger.merge(source{doc: doc, rank: rank, replaces: kind == feedhistory.Complete && !contradicts})
+	m, err := p.merger.merge(source{doc: doc, rank: rank, replaces: kind == feedhistory.KindComplete && !contradicts})
 	if err != nil {
 		return err
 	}
 	p.chain.rank, p.commits.held, p.pages.fresh = rank, &m.change, m.fresh
 	p.changes.Documents++
-	p.pages.toEnd = p.pages.toEnd || l.Kind != feedhistory.Paged
+	p.pages.toEnd = p.pages.toEnd || l.Kind != feedhistory.KindPaged
 	p.clearGaps(doc, kind, doc.URL)
 	p.unname(doc)
 	l.crossOut(func(d debt) bool { return d.Again && d.Poll < f.Polls })
@@ -69,12 +69,12 @@ func (p *poll) subscription(r *feedhistory.Reading) error {
 	l.Kind, l.Known, l.Further = kind, r.Known, nil
 	f.Title, f.Head, l.Schedule = doc.Title, headOf(doc), doc.Schedule
 	l.Answered, l.Pace = p.now, paceOf(doc)
-	if kind == feedhistory.Archived {
+	if kind == feedhistory.KindArchived {
 		l.Further = furtherOf(doc)
 		p.chain.asks = p.chain.asks || p.owes() && !p.backlog.unread
 	}
 	p.readAt(doc.Response)
-	if kind == feedhistory.Paged {
+	if kind == feedhistory.KindPaged {
 		p.endPages(doc)
 		if !p.pages.goesOn() {
 			return nil
@@ -86,7 +86,7 @@ func (p *poll) subscription(r *feedhistory.Reading) error {
 // paceOf returns the time spanned by the entries of a window; zero if it is none, or they have no
 // times.
 func paceOf(doc *feedhistory.Document) time.Duration {
-	if kind := doc.Kind(); kind == feedhistory.Complete || kind == feedhistory.Archived {
+	if kind := doc.Kind(); kind == feedhistory.KindComplete || kind == feedhistory.KindArchived {
 		return 0
 	}
 	if slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return e.Time().IsZero() }) {
@@ -111,8 +111,8 @@ func spanOf(doc *feedhistory.Document) (oldest, newest time.Time) {
 // arrive handles the consequences of a subscription document's kind for earlier ones.
 func (p *poll) arrive(doc *feedhistory.Document, m *mergeResult, contradicts bool) error {
 	switch {
-	case doc.Kind() != feedhistory.Complete,
-		len(doc.Missing(feedhistory.Plain)) > 0: // its missing entries may have been in the missing part
+	case doc.Kind() != feedhistory.KindComplete,
+		len(doc.Missing(feedhistory.KindPlain)) > 0: // its missing entries may have been in the missing part
 	case contradicts:
 		p.completed = m // or in another document: see replace
 	default:
@@ -134,7 +134,7 @@ func headOf(doc *feedhistory.Document) string {
 	head := *doc
 	head.Entries, head.Deleted = nil, nil
 	var b strings.Builder
-	w := compose.NewWriter(&b, feedhistory.Atom, &head)
+	w := compose.NewWriter(&b, feedhistory.FormatAtom, &head)
 	w.Verbatim = true // what republishes it repairs it
 	if w.Close() != nil {
 		return ""
@@ -222,7 +222,7 @@ func (p *poll) older(r *feedhistory.Reading) error {
 	}
 	p.clearGaps(doc, p.ledger.Kind, p.ledger.Known.URL)
 	p.unname(doc)
-	if p.ledger.Kind == feedhistory.Complete { // a page or an archive contradicted by fh:complete
+	if p.ledger.Kind == feedhistory.KindComplete { // a page or an archive contradicted by fh:complete
 		m, err := p.merger.merge(source{doc: doc, rank: rank})
 		if err == nil {
 			p.commits.held, p.brought = &m.change, m.brings()
@@ -273,7 +273,7 @@ func (l *ledger) isPage(url string) bool {
 	if d := l.document(url); d != nil {
 		return d.Page
 	}
-	return l.Kind == feedhistory.Paged
+	return l.Kind == feedhistory.KindPaged
 }
 
 // page processes a page. If it has nothing new, neither do the pages after it.
@@ -289,7 +289,7 @@ func (p *poll) page(r *feedhistory.Reading, rank Rank) error {
 		return p.refuse(doc, m.refused, rank, true)
 	}
 	if p.pages.goesOn() || p.backlog.reached {
-		return p.link(doc, feedhistory.Paged, r.Known.Formats)
+		return p.link(doc, feedhistory.KindPaged, r.Known.Formats)
 	}
 	return nil
 }
@@ -338,7 +338,7 @@ func (p *poll) archive(r *feedhistory.Reading, rank Rank, known *DocumentRecord)
 		p.ledger.take(name)
 	}
 	m.change.Documents = append(m.change.Documents, d)
-	return p.link(doc, feedhistory.Archived, r.Known.Formats)
+	return p.link(doc, feedhistory.KindArchived, r.Known.Formats)
 }
 
 // meetArchive notes an archive for the write-offs: whether the chain has entries known
@@ -382,8 +382,8 @@ func (p *poll) newDocument(r *feedhistory.Reading, rank Rank) *DocumentRecord {
 		URL: r.URL, Known: r.Known, Rank: rank, Names: []string{r.URL},
 		First: p.feed.Polls, Last: p.feed.Polls, Read: p.now, Entries: len(doc.Entries), Digest: digestOf(doc),
 	}
-	d.Known.Kind = feedhistory.Archived
-	d.Known.Older, _ = olderOf(doc, feedhistory.Archived)
+	d.Known.Kind = feedhistory.KindArchived
+	d.Known.Older, _ = olderOf(doc, feedhistory.KindArchived)
 	d.Further = furtherOf(doc)
 	if doc.URL != d.URL {
 		d.Names = append(d.Names, doc.URL)
@@ -394,7 +394,7 @@ func (p *poll) newDocument(r *feedhistory.Reading, rank Rank) *DocumentRecord {
 
 // furtherOf returns the URLs at which an archive goes on beyond its chain, against its marks.
 func furtherOf(doc *feedhistory.Document) (urls []string) {
-	for _, l := range doc.Further(feedhistory.Archived) {
+	for _, l := range doc.Further(feedhistory.KindArchived) {
 		if l.Rel != "next-archive" && l.Rel != "last" {
 			urls = append(urls, l.Href)
 		}
@@ -423,12 +423,12 @@ func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind, forms bool
 	if !ok || url == doc.URL || url == doc.Response.Requested {
 		return p.documents.err
 	}
-	if kind == feedhistory.Archived && p.documents.get(url) != nil {
+	if kind == feedhistory.KindArchived && p.documents.get(url) != nil {
 		return p.documents.err
 	}
 	p.owe(debt{
 		Kind: debtDocument, URL: url, From: doc.URL, Reason: feedhistory.ReasonInterrupted, Message: "it has not been read yet", Found: p.now,
-		Rank: p.chain.rank, Page: kind == feedhistory.Paged, Wait: p.waits.at(url),
+		Rank: p.chain.rank, Page: kind == feedhistory.KindPaged, Wait: p.waits.at(url),
 	})
 	return p.documents.err
 }
@@ -500,7 +500,7 @@ func (p *poll) oweFailed(g *feedhistory.Gap) {
 	d := p.debtOf(g)
 	d.Kind, d.Tries, d.Missing, d.Rank = debtDocument, 1, isMissing(g), p.chain.rank
 	if p.chain.read {
-		d.Page, d.Wait = p.ledger.Kind == feedhistory.Paged, p.waits.at(g.URL)
+		d.Page, d.Wait = p.ledger.Kind == feedhistory.KindPaged, p.waits.at(g.URL)
 	}
 	p.owe(d)
 }
@@ -536,9 +536,9 @@ func (p *poll) damaged(doc *feedhistory.Document, forms bool) error {
 		return err
 	}
 	p.chain.rank, p.commits.held, p.pages.fresh = rank, &m.change, true
-	kind := feedhistory.Archived
+	kind := feedhistory.KindArchived
 	if page {
-		kind = feedhistory.Paged
+		kind = feedhistory.KindPaged
 	}
 	return p.link(doc, kind, forms)
 }

@@ -253,7 +253,7 @@ func (p *poll) compare(doc *feedhistory.Document, m *mergeResult, late bool) err
 		return nil
 	}
 	l.setShownOf(now, m)
-	if !wasRead || !p.had || doc.Kind() == feedhistory.Paged || doc.Kind() == feedhistory.Complete {
+	if !wasRead || !p.had || doc.Kind() == feedhistory.KindPaged || doc.Kind() == feedhistory.KindComplete {
 		return nil
 	}
 	if len(r.fresh) == 0 {
@@ -393,7 +393,7 @@ func (p *poll) isBehindChain(doc *feedhistory.Document, r *reading, m *mergeResu
 	if slices.ContainsFunc(r.old, isLeft) { // as usual
 		return false, nil
 	}
-	older, ok := olderOf(doc, feedhistory.Archived)
+	older, ok := olderOf(doc, feedhistory.KindArchived)
 	if !ok || p.documents.get(older) == nil {
 		return false, p.documents.err
 	}
@@ -865,7 +865,7 @@ func (c *chainPath) isRead(p *poll) bool {
 // reading without a subscription document settles nothing.
 func (p *poll) settle() error {
 	l := p.ledger
-	if !p.chain.read || l.Kind != feedhistory.Archived {
+	if !p.chain.read || l.Kind != feedhistory.KindArchived {
 		return nil
 	}
 	c, err := p.path()
@@ -953,7 +953,7 @@ func (l *ledger) isOfPages(d debt) bool {
 // leavePages turns debts within pages, to which the feed no longer leads, into debts for these
 // pages: they are asked for, and may be written off.
 func (p *poll) leavePages() {
-	if p.ledger.Kind == feedhistory.Paged {
+	if p.ledger.Kind == feedhistory.KindPaged {
 		return
 	}
 	for i := range p.ledger.Debts {
@@ -968,20 +968,20 @@ func (p *poll) leavePages() {
 func (p *poll) choosePages() {
 	l := p.ledger
 	isTime := l.Looked.IsZero() || p.now.Sub(l.Looked) >= 24*time.Hour
-	if l.Kind == feedhistory.Paged && isTime && l.owes(func(d debt) bool { return l.isOfPages(d) && !d.isCut() }) {
+	if l.Kind == feedhistory.KindPaged && isTime && l.owes(func(d debt) bool { return l.isOfPages(d) && !d.isCut() }) {
 		p.pages.toEnd, l.Looked = true, p.now
 	}
 }
 
 // endPages notes that a page names no next one.
 func (p *poll) endPages(doc *feedhistory.Document) {
-	_, goesOn := olderOf(doc, feedhistory.Paged)
+	_, goesOn := olderOf(doc, feedhistory.KindPaged)
 	p.pages.ended = p.pages.ended || !p.chain.beyond && !goesOn && !doc.Known().Lost
 }
 
 // settlePages crosses out what a reading of every page pays.
 func (p *poll) settlePages() {
-	if p.ledger.Kind != feedhistory.Paged || !p.pages.ended || p.pages.torn {
+	if p.ledger.Kind != feedhistory.KindPaged || !p.pages.ended || p.pages.torn {
 		return
 	}
 	p.ledger.crossOut(func(d debt) bool {
@@ -1053,7 +1053,7 @@ func (d debt) isAsked(c *chainPath) bool {
 // isUnasked reports whether a document beyond the chain has not been asked for since a
 // window was missed that no archive joins.
 func (p *poll) isUnasked(d *DocumentRecord) bool {
-	return !p.backlog.unread && p.ledger.Kind == feedhistory.Archived &&
+	return !p.backlog.unread && p.ledger.Kind == feedhistory.KindArchived &&
 		p.ledger.owes(func(g debt) bool { return g.isMissed() && g.Joined == "" && !d.step().isReadSince(g) })
 }
 
@@ -1181,9 +1181,9 @@ func (p *poll) chooseRechecks() error {
 	if every < 0 && l.isUnverified() {
 		every, most = recheckPace(p.feed.Documents, longestRecheck)
 	}
-	p.chain.asks = p.ledger.Kind == feedhistory.Archived && p.owes() && !p.backlog.unread
+	p.chain.asks = p.ledger.Kind == feedhistory.KindArchived && p.owes() && !p.backlog.unread
 	p.rechecks, p.whole = map[string]bool{}, map[string]bool{}
-	if p.ledger.Kind != feedhistory.Archived || every < 0 || p.m.Revalidate {
+	if p.ledger.Kind != feedhistory.KindArchived || every < 0 || p.m.Revalidate {
 		return nil
 	}
 	isTime := !l.Looked.IsZero() && !p.now.Before(l.Looked.Add(every))
@@ -1269,9 +1269,9 @@ func (p *poll) recheckNames(chain []step) error {
 // noteChecked records since when each archive of the chain has been read.
 func (p *poll) noteChecked(changed bool) error {
 	l := p.ledger
-	if l.Kind != feedhistory.Archived {
+	if l.Kind != feedhistory.KindArchived {
 		l.Checked = time.Time{}
-		if l.Kind != feedhistory.Paged || !l.owes(l.isOfPages) {
+		if l.Kind != feedhistory.KindPaged || !l.owes(l.isOfPages) {
 			l.Looked = time.Time{}
 		}
 		return nil
@@ -1332,7 +1332,7 @@ func (p *poll) isStranger(doc *feedhistory.Document) (bool, error) {
 	if err != nil {
 		return false, nil // nothing to compare it with
 	}
-	if older, ok := olderOf(doc, feedhistory.Archived); ok && p.documents.get(older) != nil {
+	if older, ok := olderOf(doc, feedhistory.KindArchived); ok && p.documents.get(older) != nil {
 		return false, nil
 	}
 	if !door.Root.IsStranger(doc, head, p.ledger.IDs, p.ledger.Shown) {
@@ -1358,7 +1358,7 @@ func (p *poll) joins(doc, before *feedhistory.Document) bool {
 	}
 	client := p.m.clientFor(p.feed.URL)
 	for range mostJoining {
-		older, ok := olderOf(doc, feedhistory.Archived)
+		older, ok := olderOf(doc, feedhistory.KindArchived)
 		if !ok {
 			return false
 		}

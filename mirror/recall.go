@@ -123,7 +123,7 @@ func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Documen
 	fresh := *doc
 	fresh.Entries = r.unrehearsed(url, doc.Entries)
 	from := source{doc: &fresh, rank: rank, recalled: true, name: r.Name}
-	if f.Kind == feedhistory.Complete && f.Ledger.l.Known.URL != "" {
+	if f.Kind == feedhistory.KindComplete && f.Ledger.l.Known.URL != "" {
 		from.absence = max(f.Polls<<32, 1)
 	}
 	version, done := f.Commits, &Report{Feed: f}
@@ -170,7 +170,7 @@ func (r *Recall) close(f *Feed, entries []*feedhistory.Entry) (closed int) {
 		return d.Kind == debtWindow && len(d.Before) > 0 && len(d.After) > 0 && met[d.Before[0]] && met[d.After[0]]
 	})
 	if closed = n - len(l.Debts); closed > 0 {
-		l.Unsettled = l.Kind == feedhistory.Archived && f.Verdict != feedhistory.Whole
+		l.Unsettled = l.Kind == feedhistory.KindArchived && f.Verdict != feedhistory.VerdictWhole
 		f.Verdict = l.verdict()
 	}
 	return closed
@@ -575,7 +575,7 @@ func (r *Recall) document(ctx context.Context, feed string, kept []KeptEntry) (d
 	for i := range kept {
 		links[kept[i].likeness().place()]++
 	}
-	doc, made = &feedhistory.Document{Format: feedhistory.Atom}, map[string]bool{}
+	doc, made = &feedhistory.Document{Format: feedhistory.FormatAtom}, map[string]bool{}
 	for i := range kept {
 		k := &kept[i]
 		if k.ID == "" {

@@ -121,7 +121,7 @@ func (w *memoryWorld) places(t *rapid.T) []place {
 			if err != nil {
 				return err
 			}
-			_, err = w.mirror.Merge(ctx, recallURL, mirror.Source{Name: name, Readings: feedhistory.Readings(doc)})
+			_, err = w.mirror.Keep(ctx, recallURL, mirror.Source{Name: name, Readings: feedhistory.Readings(doc)})
 			return err
 		}}
 	}

@@ -103,7 +103,7 @@ func TestRecallPrecedence(t *testing.T) {
 				require.Equal(t, tally{added: 2}, recall(t, m, "reader", altered, keep("b", "Old", 1, test.anonymous)))
 				f, err := m.Store.Feed(t.Context(), recallURL)
 				require.NoError(t, err)
-				require.Equal(t, feedhistory.Partial, f.Verdict)
+				require.Equal(t, feedhistory.VerdictPartial, f.Verdict)
 				require.True(t, f.Due(time.Now()))
 				require.Zero(t, f.Polls)
 				polled(t, m, recallURL)
@@ -126,7 +126,7 @@ func TestRecallPrecedence(t *testing.T) {
 			require.Equal(t, map[string]string{"a": "Published ", b: "Old reader"}, entries)
 			f, err := m.Store.Feed(t.Context(), recallURL)
 			require.NoError(t, err)
-			require.Equal(t, feedhistory.Window, f.Verdict)
+			require.Equal(t, feedhistory.VerdictWindow, f.Verdict)
 			require.EqualValues(t, 2, f.Entries)
 			if !test.anonymous {
 				var versions []string
@@ -215,7 +215,7 @@ func TestRecallComplete(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, mirror.Absent, r.State)
 	s.show("<fh:complete/>", shown("a", "A", 1), shown("b", "B is back", 3))
-	require.Equal(t, feedhistory.Whole, polled(t, m, recallURL).Feed.Verdict)
+	require.Equal(t, feedhistory.VerdictWhole, polled(t, m, recallURL).Feed.Verdict)
 	require.Equal(t, map[string]string{"a": "A", "b": "B is back"}, held(t, m.Store, recallURL))
 }
 
@@ -237,7 +237,7 @@ func TestRecallWindow(t *testing.T) {
 			s.show("", shown("2", "2", 2), shown("1", "1", 1))
 			polled(t, m, recallURL)
 			s.show("", shown("6", "6", 6), shown("5", "5", 5))
-			require.Equal(t, feedhistory.Partial, polled(t, m, recallURL).Feed.Verdict)
+			require.Equal(t, feedhistory.VerdictPartial, polled(t, m, recallURL).Feed.Verdict)
 			r, sum := &mirror.Recall{Mirror: m, Name: "reader"}, tally{}
 			for _, n := range test.kept { // in parts
 				done, err := r.Entries(t.Context(), recallURL, "", []mirror.KeptEntry{keep(fmt.Sprint(n), "Kept", n, n%2 == 0)})
@@ -246,9 +246,9 @@ func TestRecallWindow(t *testing.T) {
 			}
 			f, err := m.Store.Feed(t.Context(), recallURL)
 			require.NoError(t, err)
-			want := feedhistory.Partial
+			want := feedhistory.VerdictPartial
 			if test.closed {
-				want = feedhistory.Window
+				want = feedhistory.VerdictWindow
 			}
 			require.Equal(t, want, f.Verdict)
 			require.Equal(t, test.closed, sum.closed == 1)

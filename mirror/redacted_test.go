@@ -16,7 +16,7 @@ import (
 // headOf returns a document's head section as a mirror stores it.
 func headOf(doc *feedhistory.Document) string {
 	var b strings.Builder
-	w := compose.NewWriter(&b, feedhistory.Atom, doc)
+	w := compose.NewWriter(&b, feedhistory.FormatAtom, doc)
 	w.Verbatim = true
 	if w.Close() != nil {
 		return ""
@@ -38,7 +38,7 @@ func TestRedacted(t *testing.T) {
 		}},
 		"empty": {},
 	} {
-		f := &mirror.Feed{URL: url, Address: url + "2", Private: true, Verdict: feedhistory.Partial, Head: headOf(doc),
+		f := &mirror.Feed{URL: url, Address: url + "2", Private: true, Verdict: feedhistory.VerdictPartial, Head: headOf(doc),
 			Error: url, Title: doc.Title}
 		require.NoError(t, json.Unmarshal(fmt.Appendf(nil, `{"known":{"URL":%[1]q},"further":[%[1]q],"shown":[%[1]q],"versions":"AAAAAA==","debts":[
 			{"kind":"damage","url":%[1]q,"from":%[1]q,"message":%[1]q,"reason":"status","before":[%[1]q]},
@@ -61,7 +61,7 @@ func TestRedacted(t *testing.T) {
 // The entries of a private feed keep their references, but not the feed's address.
 func TestRedactedRecord(t *testing.T) {
 	const entry = `<entry xmlns="http://www.w3.org/2005/Atom" a=">" xml:base="https://pods.example/s/feed?token=t0ken&amp;x=1"><id>urn:1</id><link href="a/b"/></entry>`
-	r := &mirror.Record{ID: "urn:1", Content: mirror.Content{Format: feedhistory.Atom, Data: entry, Base: "https://pods.example/s/feed?token=t0ken"}}
+	r := &mirror.Record{ID: "urn:1", Content: mirror.Content{Format: feedhistory.FormatAtom, Data: entry, Base: "https://pods.example/s/feed?token=t0ken"}}
 	before, err := r.Entry()
 	require.NoError(t, err)
 	e, err := r.Redacted().Entry()

@@ -18,7 +18,7 @@ import (
 type Source struct {
 	Name string // a word for the source, such as "wordpress"; it becomes the feed's Source
 
-	// Readings yields documents as Client.Walk does, newest first. A Complete document
+	// Readings yields documents as Client.Walk does, newest first. A complete document
 	// replaces everything in the mirror (5005#1).
 	Readings iter.Seq2[*feedhistory.Reading, error]
 
@@ -38,25 +38,25 @@ type Source struct {
 
 	// End is called after the last document. The mark becomes the feed's Mark in the same
 	// commit as that document; a nil mark leaves it as it is. Proven means the source has
-	// brought everything there is, now or before: the verdict is then Whole, unless there
-	// is a gap; otherwise it is Lossy. AsOf is the time of the proof, or zero; it
+	// brought everything there is, now or before: the verdict is then whole, unless there
+	// is a gap; otherwise it is lossy. AsOf is the time of the proof, or zero; it
 	// becomes that of Ledger.Proof. If End is nil, there is no mark and nothing is proven.
 	End func() (mark json.RawMessage, proven bool, asOf time.Time)
 }
 
-// Merge merges the documents of a source into a feed, and adds the feed to the Store if
+// Keep merges the documents of a source into a feed, and adds the feed to the Store if
 // it is not there yet. It commits documents as they come. Until the last one is
-// committed, a gap stands for possible further ones, so the verdict is Partial if
+// committed, a gap stands for possible further ones, so the verdict is partial if
 // anything cuts the source short.
 //
-// Merge records the Gaps of the Readings. An error ends Merge, which returns it; the feed's Mark is then the last document's. After a Merge without
+// Keep records the Gaps of the Readings. An error ends Keep, which returns it; the feed's Mark is then the last document's. After a Keep without
 // gaps, windows missed by polls no longer count as gaps, if it has brought any document but
 // the feed's own, or a proof.
 //
-// Merge changes neither the polls' memory of the feed nor when the feed is due, unless
+// Keep changes neither the polls' memory of the feed nor when the feed is due, unless
 // it is interrupted: then the feed is due. It counts as a poll in Feed.Polls and
 // Feed.Polled.
-func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, error) {
+func (m *Mirror) Keep(ctx context.Context, url string, src Source) (*Report, error) {
 	if src.Readings == nil {
 		return nil, errors.New("mirror: Merge: Source.Readings must be set")
 	}
@@ -68,7 +68,7 @@ func (m *Mirror) Merge(ctx context.Context, url string, src Source) (*Report, er
 	f := p.feed
 	l := p.ledger
 	f.Source, p.source = src.Name, sourceGap+src.Name
-	l.Kind = cmp.Or(l.Kind, feedhistory.Plain) // or the feed itself would have a history
+	l.Kind = cmp.Or(l.Kind, feedhistory.KindPlain) // or the feed itself would have a history
 	l.Census = censusOf(src.Name, l.Census == provenCensus)
 	l.crossOut(func(d debt) bool {
 		return d.From == sourceGap || // stay only while no source was known
@@ -124,7 +124,7 @@ func (p *poll) oweOfSource(gap *feedhistory.Gap) {
 }
 
 // goesOn notes, in the commit of a document, the possibility of more documents. It
-// removes the gap left there by an earlier Merge.
+// removes the gap left there by an earlier Keep.
 func (p *poll) goesOn(src Source, url string) {
 	p.ledger.crossOut(func(d debt) bool {
 		return d.From == p.source && d.URL == url && d.Found.Before(p.now) && d.Reason != feedhistory.ReasonMissedWindow
@@ -205,7 +205,7 @@ func (p *poll) ingest(doc *feedhistory.Document, stamp func(*feedhistory.Entry) 
 	if f.Head == "" {
 		f.Head = headOf(doc)
 	}
-	if doc.Complete && len(doc.Missing(feedhistory.Plain)) == 0 {
+	if doc.Complete && len(doc.Missing(feedhistory.KindPlain)) == 0 {
 		return p.complete(m)
 	}
 	return nil

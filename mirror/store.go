@@ -377,7 +377,7 @@ func contentOf(e *feedhistory.Entry) Content {
 	if e.Head != nil {
 		c.Format, c.Base = e.Head.Format, e.Head.URL
 	}
-	if c.Format == feedhistory.JSONFeed {
+	if c.Format == feedhistory.FormatJSONFeed {
 		c.Data = string(e.JSON())
 	}
 	if link, ok := e.Links.Rel("alternate"); ok {
@@ -422,7 +422,7 @@ type Copy struct {
 	At     time.Time `json:"at,omitzero"`      // when the entry was updated; if unknown, the Time of Rank
 	Rank   Rank      `json:"rank,omitzero"`    // the rank of the document
 	Digest string    `json:"digest,omitempty"` // the digest of the entry; see feedhistory.Entry.Digest
-	Source string    `json:"source,omitempty"` // the Name of the Recall that brought it, or the reader that kept it; "" if a poll or a Merge did
+	Source string    `json:"source,omitempty"` // the Name of the Recall that brought it, or the reader that kept it; "" if a poll or a Keep did
 }
 
 // Compare orders the copies of an entry, older first (5005#20, 5005#21), and of equally old

@@ -399,7 +399,7 @@ func (in *importer) begin(text []byte) error {
 		return existsError(url)
 	}
 	f.stored = &Feed{
-		URL: url, Title: state.Title, Private: state.Private, Kind: feedhistory.KindUnknown, Verdict: feedhistory.Partial, Source: importSource, Next: notPolled,
+		URL: url, Title: state.Title, Private: state.Private, Kind: feedhistory.KindUnknown, Verdict: feedhistory.VerdictPartial, Source: importSource, Next: notPolled,
 		Error: "its import is not complete: run the same import again",
 	}
 	return in.commit()

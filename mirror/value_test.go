@@ -42,7 +42,7 @@ func (s *rows) ledger(t testing.TB) (l mirror.Ledger) {
 
 // walk polls the feed, until most readings are stored.
 func (s *rows) walk(ctx context.Context, t testing.TB, m *mirror.Mirror, url string, most int) error {
-	for r, err := range m.Walk(ctx, url, s.ledger(t)) {
+	for r, err := range m.Poll(ctx, url, s.ledger(t)) {
 		if err != nil {
 			require.Nil(t, r)
 			return err
@@ -76,7 +76,7 @@ func (s *rows) walk(ctx context.Context, t testing.TB, m *mirror.Mirror, url str
 	return nil
 }
 
-// Walk does what Update does, with every fixture and at every poll: it makes the same
+// Poll does what Update does, with every fixture and at every poll: it makes the same
 // requests, and comes to the same entries, gaps and verdict.
 func TestWalkOfFixtures(t *testing.T) {
 	for _, file := range append(feedtest.Glob(t, "testdata/*.txtar"), feedtest.Glob(t, "../conformance/cases/polls/*.txtar")...) {
@@ -131,7 +131,7 @@ func testWalkOfFixture(t *testing.T, text string) {
 	}
 }
 
-var walkSchedules = flag.Int("walk-schedules", feedtest.Count(200), "the number of schedules to test Walk with")
+var walkSchedules = flag.Int("walk-schedules", feedtest.Count(200), "the number of schedules to test Poll with")
 
 // However often walks are interrupted, cannot be stored or fail, a few more make the table
 // equal to what is published.
@@ -160,7 +160,7 @@ func TestWalkInterrupted(t *testing.T) {
 			model.Fail(0)
 			model.Close()
 			model.Become([]string{"archived", "complete"}[random.IntN(2)])
-			for polls := 0; polls == 0 || own.ledger(t).Feed().Verdict != feedhistory.Whole; polls++ {
+			for polls := 0; polls == 0 || own.ledger(t).Feed().Verdict != feedhistory.VerdictWhole; polls++ {
 				require.Less(t, polls, 20, "seed %d: %v", seed, own.ledger(t).Gaps())
 				_ = walk(1000)
 			}
@@ -179,14 +179,14 @@ func TestWalkStoredSeldom(t *testing.T) {
 		}
 		model.Become("archived")
 		m, own := newMirror(nil, model), &rows{titles: map[string]string{}}
-		for walks := 0; own.text == nil || own.ledger(t).Feed().Verdict != feedhistory.Whole; walks++ {
+		for walks := 0; own.text == nil || own.ledger(t).Feed().Verdict != feedhistory.VerdictWhole; walks++ {
 			require.Less(t, walks, 100)
 			stored := own.ledger(t)
 			var pending []*mirror.Reading
 			left := every + walks%2 // cut off after that many
-			for r, err := range m.Walk(t.Context(), modelURL, stored) {
+			for r, err := range m.Poll(t.Context(), modelURL, stored) {
 				require.NoError(t, err)
-				if pending = append(pending, r); len(pending) == every || r.Ledger.Feed().Verdict == feedhistory.Whole {
+				if pending = append(pending, r); len(pending) == every || r.Ledger.Feed().Verdict == feedhistory.VerdictWhole {
 					require.True(t, r.Ledger.Follows(stored))
 					for _, r := range pending {
 						for _, c := range slices.Concat(r.Added, r.Changed) {
@@ -219,7 +219,7 @@ func TestLedgerFollows(t *testing.T) {
 	model.Become("archived")
 	m := newMirror(nil, model)
 	walk := func(from mirror.Ledger) (ledgers []mirror.Ledger) {
-		for r, err := range m.Walk(t.Context(), modelURL, from) {
+		for r, err := range m.Poll(t.Context(), modelURL, from) {
 			require.NoError(t, err)
 			require.NotZero(t, r.Response.Status)
 			var again mirror.Ledger
@@ -258,11 +258,11 @@ func TestLedgerFollows(t *testing.T) {
 	}))
 	begun := walk(mirror.NewLedger(modelURL, feedhistory.Known{ETag: etag}))
 	require.Len(t, begun, 1)
-	require.Equal(t, feedhistory.Unknown, begun[0].Feed().Verdict)
+	require.Equal(t, feedhistory.VerdictUnknown, begun[0].Feed().Verdict)
 	require.Equal(t, []string{etag}, requests)
 	etag = `"2"`
 	begun = walk(begun[0])
-	require.Equal(t, feedhistory.Window, begun[len(begun)-1].Feed().Verdict)
+	require.Equal(t, feedhistory.VerdictWindow, begun[len(begun)-1].Feed().Verdict)
 	require.Equal(t, []string{`"1"`, `"1"`}, requests)
 }
 
@@ -276,7 +276,7 @@ func TestWalkLedger(t *testing.T) {
 	m := newMirror(nil, model)
 	var ledgers []mirror.Ledger
 	var texts [][]byte
-	for r, err := range m.Walk(t.Context(), modelURL, mirror.Ledger{}) {
+	for r, err := range m.Poll(t.Context(), modelURL, mirror.Ledger{}) {
 		require.NoError(t, err)
 		text, err := json.Marshal(r.Ledger)
 		require.NoError(t, err)
@@ -294,7 +294,7 @@ func TestWalkLedger(t *testing.T) {
 		require.JSONEq(t, string(texts[i]), string(text), "stored and read")
 	}
 	require.Zero(t, (mirror.Ledger{}).Feed().Commits)
-	for _, err := range m.Walk(t.Context(), "/relative", mirror.Ledger{}) {
+	for _, err := range m.Poll(t.Context(), "/relative", mirror.Ledger{}) {
 		require.ErrorContains(t, err, "not an absolute URL")
 	}
 
@@ -311,7 +311,7 @@ func TestWalkLedger(t *testing.T) {
 		require.Zero(t, scanned.Feed().Commits)
 	}
 	require.ErrorContains(t, scanned.Scan(1), "a int is no Ledger")
-	for _, err := range m.Walk(t.Context(), "http://other.example/feed", ledgers[0]) {
+	for _, err := range m.Poll(t.Context(), "http://other.example/feed", ledgers[0]) {
 		require.ErrorContains(t, err, "of another feed, "+modelURL)
 	}
 	for text, want := range map[string]string{
@@ -332,7 +332,7 @@ func TestWalkLedger(t *testing.T) {
 		model.ServeHTTP(w, r)
 	}))
 	last.Reset(false)
-	for _, err := range m.Walk(t.Context(), modelURL, last) {
+	for _, err := range m.Poll(t.Context(), modelURL, last) {
 		require.NoError(t, err)
 	}
 	require.Positive(t, requests)
@@ -353,7 +353,7 @@ func TestReadingXML(t *testing.T) {
 	} {
 		m := newMirror(nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(feed)) }))
 		n := 0
-		for r, err := range m.Walk(t.Context(), modelURL, mirror.Ledger{}) {
+		for r, err := range m.Poll(t.Context(), modelURL, mirror.Ledger{}) {
 			require.NoError(t, err)
 			text, err := xmlOf(r)
 			require.NoError(t, err)
@@ -391,7 +391,7 @@ func TestWalkFails(t *testing.T) {
 	require.Len(t, own.titles, 3)
 
 	require.PanicsWithValue(t, "in the loop", func() {
-		for range m.Walk(t.Context(), modelURL, mirror.Ledger{}) {
+		for range m.Poll(t.Context(), modelURL, mirror.Ledger{}) {
 			panic("in the loop")
 		}
 	})

@@ -19,9 +19,9 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// A Reading is a step of a Walk: one document of the feed or several, or the end of the poll.
+// A Reading is a step of a Poll: one document of the feed or several, or the end of the poll.
 type Reading struct {
-	// The entries that the Reading changes. Their Entry is the new copy; for a parser of your
+	// The entries that the Reading changes. The method Entry of each returns the new copy; for a parser of your
 	// own, compose.Write writes it with Feed.Document of the Ledger, as in the example. A
 	// later Reading may have one of them again. A Record's JSON has neither its Feed nor its
 	// ID: store these besides.
@@ -40,19 +40,19 @@ type Reading struct {
 	Ledger Ledger
 }
 
-// Walk polls a feed for a program that keeps entries in tables of its own, where Update
+// Poll polls a feed for a program that keeps entries in tables of its own, where Update
 // keeps them in a Store. It does what Update does, and remembers what it has to in a Ledger
 // instead; the zero Ledger is that of a feed never read:
 //
-//	for r, err := range m.Walk(ctx, url, ledger) {
+//	for r, err := range m.Poll(ctx, url, ledger) {
 //		if err != nil {
 //			return err
 //		}
 //		// in one transaction: store r.Added and r.Changed, delete r.Deleted, store r.Ledger
 //	}
 //
-// Interrupted or killed anywhere, the next Walk with the stored Ledger reads what is
-// missing, and little else. Leave the loop if you cannot store a Reading: the next Walk,
+// Interrupted or killed anywhere, the next Poll with the stored Ledger reads what is
+// missing, and little else. Leave the loop if you cannot store a Reading: the next Poll,
 // with the Ledger before, brings it again. Of two programs at work on one feed, one would
 // spoil the other's work: store a Ledger only if it Follows the stored one.
 //
@@ -62,10 +62,10 @@ type Reading struct {
 //
 // The error ends the walk. If there is no subscription document, or it is damaged, it is the
 // one of Report.Failure, and the last Reading before it has a Ledger that says when to try
-// again, unless it is ErrWaits. If the context has ended, the next Walk reads the
+// again, unless it is ErrWaits. If the context has ended, the next Poll reads the
 // documents in no Reading before it. If the Ledger is another feed's, or the URL is not
 // absolute, there is no Reading. Any other gap is in Ledger.Gaps.
-func (m *Mirror) Walk(ctx context.Context, url string, from Ledger) iter.Seq2[*Reading, error] {
+func (m *Mirror) Poll(ctx context.Context, url string, from Ledger) iter.Seq2[*Reading, error] {
 	return func(yield func(*Reading, error) bool) {
 		s := &shelf{yield: yield, walk: walkID{Walk: rand.Uint64()}}
 		if from.kept != nil {
@@ -95,14 +95,14 @@ func (m *Mirror) Walk(ctx context.Context, url string, from Ledger) iter.Seq2[*R
 
 // NewLedger returns the Ledger of a feed that the program has read by other means: the ETag
 // and LastModified of known make the first request conditional. Until the feed changes, the
-// Verdict is Unknown; then a Walk reads all of it.
+// Verdict is unknown; then a Poll reads all of it.
 func NewLedger(url string, known feedhistory.Known) Ledger {
 	f := NewFeed(iri.WithoutFragment(url))
 	f.Ledger.l.Known = feedhistory.Known{ETag: known.ETag, LastModified: known.LastModified}
 	return (&ledgerFeed{memoryFeed: newMemoryFeed(f), state: f}).ledger()
 }
 
-// Follows reports whether a Ledger of a Walk may replace the stored one, old: the walk began
+// Follows reports whether a Ledger of a Poll may replace the stored one, old: the walk began
 // with old, or old is of an earlier Reading of the same walk. Otherwise another program has
 // stored it meanwhile.
 func (l Ledger) Follows(old Ledger) bool {
@@ -133,7 +133,7 @@ type walkStep struct {
 
 func (id walkID) step() walkStep { return walkStep{id.Walk, id.Number} }
 
-// Feed returns the state of the feed, when the Ledger is of a Walk: Verdict, Kind, Title and
+// Feed returns the state of the feed, when the Ledger is of a Poll: Verdict, Kind, Title and
 // the time of the next poll, for instance. Of the zero Ledger, and of a Store's, it is that
 // of a feed never read, without a URL.
 func (l Ledger) Feed() *Feed {
@@ -168,7 +168,7 @@ func (l *Ledger) Scan(value any) error {
 	return l.UnmarshalJSON(text)
 }
 
-// A shelf is the Store of a Walk. It has no contents, and each Commit is a Reading.
+// A shelf is the Store of a Poll. It has no contents, and each Commit is a Reading.
 type shelf struct {
 	memory
 	yield   func(*Reading, error) bool
@@ -317,7 +317,7 @@ func (f *memoryFeed) finish(c *shelfCommit) {
 	f.shrink()
 }
 
-// A ledgerFeed is the content of a Walk's Ledger: a feed, and the commits since. So a walk hands
+// A ledgerFeed is the content of a Poll's Ledger: a feed, and the commits since. So a walk hands
 // out a Ledger after each document without copying all before it.
 type ledgerFeed struct {
 	*memoryFeed
@@ -344,7 +344,7 @@ func (k *ledgerFeed) ledger() Ledger {
 	return Ledger{l: k.state.Ledger.l, kept: k}
 }
 
-// A ledgerForm is a Walk's Ledger as it is stored. Its Rows, the JSON of the ledgerFeed, are
+// A ledgerForm is a Poll's Ledger as it is stored. Its Rows, the JSON of the ledgerFeed, are
 // compressed, so there is no U+0000 in it, which some databases refuse.
 type ledgerForm struct {
 	Commits int64 `json:"commits"`

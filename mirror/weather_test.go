@@ -263,9 +263,9 @@ func (s *schedule) hasAll(isEnd bool) {
 		isOwn, isGlitch := strings.HasPrefix(text, "text "), strings.HasPrefix(id, "urn:glitch:")
 		switch {
 		case published[name] == text:
-		case published[name] == "" && (isGlitch || isOwn && (verdict == feedhistory.Lossy || !isEnd || s.roads.weather.withdrawn[name])):
+		case published[name] == "" && (isGlitch || isOwn && (verdict == feedhistory.VerdictLossy || !isEnd || s.roads.weather.withdrawn[name])):
 			continue
-		case isOwn && verdict == feedhistory.Lossy:
+		case isOwn && verdict == feedhistory.VerdictLossy:
 			undecided.slid++
 			delete(published, name)
 			continue
@@ -277,7 +277,7 @@ func (s *schedule) hasAll(isEnd bool) {
 		require.Equal(s, published[name], text, "%s: %v", id, s)
 		delete(published, name)
 	}
-	if verdict == feedhistory.Lossy && len(published) > 0 { // entries slide while pages are read at several polls
+	if verdict == feedhistory.VerdictLossy && len(published) > 0 { // entries slide while pages are read at several polls
 		undecided.slid++
 		return
 	}

@@ -207,18 +207,18 @@ func (p *Publisher) forms() []form { return []form{p.normalize, p.uncarried, p.e
 // elements the feed's format does not have, and with a title of RSS escaped once.
 func (p *Publisher) uncarried(e *feedhistory.Entry) (*feedhistory.Entry, error) {
 	normal, err := p.normalize(e)
-	if err != nil || p.format() == feedhistory.RSS && sourceOf(e).Format == feedhistory.RSS {
+	if err != nil || p.format() == feedhistory.FormatRSS && sourceOf(e).Format == feedhistory.FormatRSS {
 		return normal, err
 	}
 	space, names := feedxml.RSS2, []string{"comments", "source"}
-	if p.format() == feedhistory.RSS {
+	if p.format() == feedhistory.FormatRSS {
 		space, names = feedxml.Atom, []string{"author", "category", "contributor", "rights", "source"}
 	}
 	element := without(string(normal.XML()), feedxml.JSONMembers, "json")
 	for _, name := range names {
 		element = without(element, space, name)
 	}
-	if p.format() == feedhistory.RSS {
+	if p.format() == feedhistory.FormatRSS {
 		element = withTitle(element, "", xmlscan.Unescape)
 	}
 	return feedhistory.ReadEntry(p.format(), element, "")
@@ -245,7 +245,7 @@ func (p *Publisher) permanent(e *feedhistory.Entry, verbatim bool) (*feedhistory
 		return nil, ErrNoID
 	}
 	format := p.format()
-	if e.WeakID || e.Updated.IsZero() && format == feedhistory.Atom {
+	if e.WeakID || e.Updated.IsZero() && format == feedhistory.FormatAtom {
 		e = p.identified(e)
 	}
 	given := e
@@ -254,9 +254,9 @@ func (p *Publisher) permanent(e *feedhistory.Entry, verbatim bool) (*feedhistory
 	}
 	if !p.isNormal(e) {
 		if sourceOf(e).URL == "" {
-			as := feedhistory.Atom // also one that a program made
-			if sourceOf(e).Format == feedhistory.RSS {
-				as = feedhistory.RSS
+			as := feedhistory.FormatAtom // also one that a program made
+			if sourceOf(e).Format == feedhistory.FormatRSS {
+				as = feedhistory.FormatRSS
 			}
 			e = reread(p.written(e, as, true), p.URL())
 		}
@@ -296,7 +296,7 @@ func (p *Publisher) condition(given, read *feedhistory.Entry) error {
 // as valid as it was given, and with the references in a title of RSS.
 func (p *Publisher) earlier(e *feedhistory.Entry) (*feedhistory.Entry, error) {
 	normal, err := p.permanent(e, true)
-	if err != nil || sourceOf(e).Format != feedhistory.RSS || p.format() != feedhistory.Atom {
+	if err != nil || sourceOf(e).Format != feedhistory.FormatRSS || p.format() != feedhistory.FormatAtom {
 		return normal, err
 	}
 	title := ""
@@ -309,7 +309,7 @@ func (p *Publisher) earlier(e *feedhistory.Entry) (*feedhistory.Entry, error) {
 	if title != "" && title != normal.Title().Body {
 		element = withTitle(element, feedxml.Atom, func(string) string { return title })
 	}
-	return feedhistory.ReadEntry(feedhistory.Atom, element, "")
+	return feedhistory.ReadEntry(feedhistory.FormatAtom, element, "")
 }
 
 // repaired returns a normal entry, valid: itself, if it is. It returns nil if
@@ -368,9 +368,9 @@ func unsign(doc *feedhistory.Document) {
 // converts through the other format, because an entry written in its own format
 // stays as it is.
 func (p *Publisher) identified(e *feedhistory.Entry) *feedhistory.Entry {
-	way := feedhistory.RSS
-	if sourceOf(e).Format == feedhistory.RSS {
-		way = feedhistory.Atom
+	way := feedhistory.FormatRSS
+	if sourceOf(e).Format == feedhistory.FormatRSS {
+		way = feedhistory.FormatAtom
 	}
 	base := cmp.Or(sourceOf(e).URL, p.URL())
 	there := reread(p.written(e, way, true), base)
@@ -402,7 +402,7 @@ func (p *Publisher) isNormal(e *feedhistory.Entry) bool {
 		return false
 	}
 	start := text[:end]
-	if p.format() == feedhistory.Atom {
+	if p.format() == feedhistory.FormatAtom {
 		if !strings.HasPrefix(start, "<entry ") || !strings.Contains(start, ` xmlns="http://www.w3.org/2005/Atom"`) {
 			return false
 		}

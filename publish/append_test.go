@@ -57,7 +57,7 @@ func TestForeignEntries(t *testing.T) {
 		"json": `{"version":"https://jsonfeed.org/version/1.1","items":[{"id":"1","title":"One","url":"https://there.example/feeds/one",
 			"date_modified":"2003-12-13T18:30:02Z","content_html":"<a href=\"two\">x</a>"}]}`,
 	} {
-		for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+		for _, format := range []feedhistory.Format{feedhistory.FormatAtom, feedhistory.FormatRSS} {
 			t.Run(name+" as "+string(format), func(t *testing.T) {
 				h, out := republished(t, format, there, text)
 				require.Len(t, h.Entries, 1)
@@ -71,7 +71,7 @@ func TestForeignEntries(t *testing.T) {
 				} else {
 					require.Equal(t, "1", e.ID)
 				}
-				if format == feedhistory.Atom {
+				if format == feedhistory.FormatAtom {
 					require.True(t, e.Updated.Equal(day), "%v", e.Updated)
 				}
 				item, err := togofeed.Item(e)
@@ -87,7 +87,7 @@ func TestForeignEntries(t *testing.T) {
 // document resolve against the subscription document, even after the entry is
 // archived.
 func TestDraftBase(t *testing.T) {
-	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+	for _, format := range []feedhistory.Format{feedhistory.FormatAtom, feedhistory.FormatRSS} {
 		out := newMemory()
 		p := newPublisher(out)
 		p.Format = format
@@ -126,7 +126,7 @@ func TestTimeless(t *testing.T) {
 	}
 	out := newMemory()
 	p := newPublisher(out)
-	p.Format, p.Split = feedhistory.RSS, compose.Split{Size: 2}
+	p.Format, p.Split = feedhistory.FormatRSS, compose.Split{Size: 2}
 	title := func() string {
 		for _, e := range fetch(t, out, p.URL()).Entries {
 			if e.ID == "e1" {
@@ -174,7 +174,7 @@ func TestIsRelative(t *testing.T) {
 // made up during conversion nor, once the title changes, the title that was
 // used as the author's name.
 func TestNoInventedAuthors(t *testing.T) {
-	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+	for _, format := range []feedhistory.Format{feedhistory.FormatAtom, feedhistory.FormatRSS} {
 		out := newMemory()
 		for n, title := range []string{"First title", "Second title"} {
 			p := newPublisher(out)
@@ -191,7 +191,7 @@ func TestNoInventedAuthors(t *testing.T) {
 		}
 		seen := false
 		for name, text := range out.texts() {
-			_, entries, found := strings.Cut(string(text), map[feedhistory.Format]string{feedhistory.Atom: "<entry", feedhistory.RSS: "<item"}[format])
+			_, entries, found := strings.Cut(string(text), map[feedhistory.Format]string{feedhistory.FormatAtom: "<entry", feedhistory.FormatRSS: "<item"}[format])
 			seen = seen || found
 			require.NotContains(t, entries, "author", name)
 			require.NotContains(t, entries, "creator", name)
@@ -203,7 +203,7 @@ func TestNoInventedAuthors(t *testing.T) {
 // An entry whose addresses are signed again is published once. The subscription document
 // has the newest signatures, without another time; archives keep their bytes.
 func TestResigned(t *testing.T) {
-	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+	for _, format := range []feedhistory.Format{feedhistory.FormatAtom, feedhistory.FormatRSS} {
 		t.Run(string(format), func(t *testing.T) {
 			out := newMemory()
 			signed := func(day int) (all []*feedhistory.Entry) {

@@ -212,7 +212,7 @@ func (p *Publisher) head(s *state) *feedhistory.Document {
 	if head.ID == "" {
 		head.ID = p.URL() // all documents of a feed have the same id
 	}
-	if _, ok := head.Links.Rel("alternate"); !ok && p.format() == feedhistory.RSS {
+	if _, ok := head.Links.Rel("alternate"); !ok && p.format() == feedhistory.FormatRSS {
 		head.Links = append(slices.Clone(head.Links), feedhistory.Link{Rel: "alternate", Href: p.URL()}) // RSS requires such a link, and this URL exists
 	}
 	return &head
@@ -335,7 +335,7 @@ func (it item) change() time.Time {
 // resolution rounds a time up to one documents can express; RSS has whole seconds.
 func (p *Publisher) resolution(t time.Time) time.Time {
 	t = t.UTC()
-	if p.format() == feedhistory.RSS && !t.Equal(t.Truncate(time.Second)) {
+	if p.format() == feedhistory.FormatRSS && !t.Equal(t.Truncate(time.Second)) {
 		return t.Truncate(time.Second).Add(time.Second)
 	}
 	return t
@@ -416,7 +416,7 @@ func (b *builder) subscription(open []item, recent []*feedhistory.Entry) (text s
 	d := compose.Subscription(b.head, entries, b.p.URL(), b.p.url(b.ledger.prev))
 	d.Deleted, d.Updated = deletionsOf(open), b.updated
 	// The document is complete for now (5005#2), so readers can tell nothing is missing.
-	hasAll := d.Coverage == nil || d.Coverage.Verdict == feedhistory.Whole
+	hasAll := d.Coverage == nil || d.Coverage.Verdict == feedhistory.VerdictWhole
 	d.Complete = b.ledger.prev == "" && hasAll && (b.p.Complete == nil || b.p.Complete(d))
 	return b.p.render(d)
 }
@@ -430,7 +430,7 @@ const placeholder = "0000000000000000"
 // the text, the digest depends on the whole history.
 func (p *Publisher) renderArchive(stem, prev string, head *feedhistory.Document, items []item, updated time.Time) (name, text string, err error) {
 	name = stem + "-" + placeholder + p.extension()
-	d := compose.Archive(head, entriesOf(items), compose.Links{
+	d := compose.Archive(head, entriesOf(items), compose.URLs{
 		Self: p.url(name), Current: p.URL(), Prev: p.url(prev),
 	})
 	d.Deleted, d.Updated = deletionsOf(items), updated
@@ -483,7 +483,7 @@ func (p *Publisher) render(d *feedhistory.Document) (text string, back *feedhist
 // changes nothing else: entries are not rendered again (5005#9).
 func setNext(text, url string, format feedhistory.Format) (string, error) {
 	element := "link"
-	if format == feedhistory.RSS {
+	if format == feedhistory.FormatRSS {
 		element = "atom:link"
 	}
 	end := strings.Index(text, "<fh:archive ") // the links in the head end here

@@ -50,7 +50,7 @@ func TestRecent(t *testing.T) {
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		size := rapid.SampledFrom([]int{1, 3, 20, 100}).Draw(t, "archive")
 		recent, source := rapid.SampledFrom([]int{0, 5, 50}).Draw(t, "recent"), rapid.SampledFrom([]int{0, 30}).Draw(t, "source")
-		format := rapid.SampledFrom([]feedhistory.Format{feedhistory.Atom, feedhistory.RSS}).Draw(t, "format")
+		format := rapid.SampledFrom([]feedhistory.Format{feedhistory.FormatAtom, feedhistory.FormatRSS}).Draw(t, "format")
 		n, had, asleep, slept := 0, 0, 0, now
 		for call := range rapid.IntRange(1, 16).Draw(t, "calls") {
 			p := newPublisher(out)

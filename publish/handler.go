@@ -376,7 +376,7 @@ func (h *Handler) read(f *servedFile) (*documentHeader, error) {
 	if doc != nil {
 		linkFields(d.fields, doc.Links)
 	}
-	if whole && !doc.Archive && doc.Format != feedhistory.JSONFeed {
+	if whole && !doc.Archive && doc.Format != feedhistory.FormatJSONFeed {
 		d.state = digestsOf(doc)
 		h.remember(f.name, d.tag, d.state)
 	}
@@ -519,9 +519,9 @@ func delivery(name, text string, maxAge time.Duration) (s Delivery, doc *feedhis
 func typeByName(name string) string {
 	switch ext := path.Ext(name); ext {
 	case ".atom":
-		return mediaType(feedhistory.Atom)
+		return mediaType(feedhistory.FormatAtom)
 	case ".rss":
-		return mediaType(feedhistory.RSS)
+		return mediaType(feedhistory.FormatRSS)
 	case ".xml", ".xsl":
 		return "text/xml"
 	default:
@@ -537,7 +537,7 @@ func briefly(maxAge time.Duration) string {
 // has its successor's link (5005#12).
 func isClosed(d *feedhistory.Document) bool {
 	_, ok := d.Links.Rel("next-archive")
-	return ok && d.Archive && d.Kind() == feedhistory.Archived
+	return ok && d.Archive && d.Kind() == feedhistory.KindArchived
 }
 
 // parseHead reads a feed document, leaving its links unresolved. It returns nil
@@ -554,9 +554,9 @@ func parseHead(text string) (*feedhistory.Document, error) {
 // charset parameter would override it (RFC 7303 §3).
 func mediaType(f feedhistory.Format) string {
 	switch f {
-	case feedhistory.RSS:
+	case feedhistory.FormatRSS:
 		return "application/rss+xml"
-	case feedhistory.JSONFeed:
+	case feedhistory.FormatJSONFeed:
 		return "application/feed+json"
 	}
 	return "application/atom+xml"

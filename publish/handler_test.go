@@ -295,7 +295,7 @@ func (s streamFS) Open(name string) (fs.File, error) {
 // While the feed grows, its edits and archives included, readers walk it and
 // always find it whole.
 func TestHandlerBesidePublisher(t *testing.T) {
-	s := newServed(t, Dir{Path: t.TempDir()}, feedhistory.Atom)
+	s := newServed(t, Dir{Path: t.TempDir()}, feedhistory.FormatAtom)
 	appendOne := func(i int) {
 		at := time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC)
 		title := feedhistory.Text{Body: fmt.Sprint(i)}

@@ -214,12 +214,12 @@ func NewRawEntry(e *feedhistory.Entry) *RawEntry {
 	if e == nil {
 		return nil
 	}
-	raw := &RawEntry{Digest: e.Digest(), Format: feedhistory.Atom}
+	raw := &RawEntry{Digest: e.Digest(), Format: feedhistory.FormatAtom}
 	signed := e.Signed()
 	if signed.Head != nil {
 		raw.Format, raw.Base = signed.Head.Format, signed.Head.URL
 	}
-	if raw.Data = string(signed.XML()); raw.Format == feedhistory.JSONFeed {
+	if raw.Data = string(signed.XML()); raw.Format == feedhistory.FormatJSONFeed {
 		raw.Data = string(signed.JSON())
 	}
 	return raw

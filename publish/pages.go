@@ -185,8 +185,8 @@ func (p *Pages) page(ctx context.Context, at pageRequest) (*feedhistory.Document
 
 // links returns the neighbours of a page (5005#5, 5005#6). The last page is
 // known only once it has been reached.
-func (p *Pages) links(at pageRequest, entries []*feedhistory.Entry, more bool) compose.Links {
-	links := compose.Links{Self: at.url(at.param, at.place), First: at.url("", Position{})}
+func (p *Pages) links(at pageRequest, entries []*feedhistory.Entry, more bool) compose.URLs {
+	links := compose.URLs{Self: at.url(at.param, at.place), First: at.url("", Position{})}
 	if len(entries) == 0 {
 		links.Last = links.Self
 		return links
@@ -211,9 +211,9 @@ func (p *Pages) write(w http.ResponseWriter, r *http.Request, page *feedhistory.
 	format, header := p.Format, w.Header()
 	if format == "" {
 		header.Add("Vary", "Accept")
-		format = feedhistory.Atom
+		format = feedhistory.FormatAtom
 		if serve.Preferred(r.Header, "application/atom+xml", "application/rss+xml") == 1 {
-			format = feedhistory.RSS
+			format = feedhistory.FormatRSS
 		}
 	}
 	var b bytes.Buffer

@@ -100,7 +100,7 @@ func TestPagesWhileEntriesAreAdded(t *testing.T) {
 		walk := func(from, rel string) (got []string, last string) {
 			for target := from; target != ""; {
 				doc := readPage(t, h, target)
-				require.Equal(t, feedhistory.Paged, doc.Kind())
+				require.Equal(t, feedhistory.KindPaged, doc.Kind())
 				require.Equal(t, target, followLink(doc, "self"))
 				require.Equal(t, "/log", followLink(doc, "first"))
 				page := pageIDs(doc.Entries)
@@ -245,12 +245,12 @@ func TestPagesFormats(t *testing.T) {
 	assert.Len(t, doc.Entries, 30)
 	assert.NotEqual(t, atom.Header().Get("Etag"), packed.Header().Get("Etag"))
 
-	h.Format, h.MaxAge = feedhistory.RSS, -1
+	h.Format, h.MaxAge = feedhistory.FormatRSS, -1
 	fixed := getPath(h, "/log", "Accept", "application/atom+xml")
 	assert.Equal(t, "application/rss+xml", fixed.Header().Get("Content-Type"))
 	assert.Equal(t, "no-cache", fixed.Header().Get("Cache-Control"))
 	assert.Equal(t, []string{"Accept-Encoding"}, fixed.Header()["Vary"])
-	h.Format = feedhistory.JSONFeed
+	h.Format = feedhistory.FormatJSONFeed
 	assert.Equal(t, http.StatusInternalServerError, getPath(h, "/log").Code)
 }
 

@@ -124,7 +124,7 @@ type Publisher struct {
 
 	// Complete reports whether to mark the subscription document as complete
 	// (5005#2) while it contains everything. Nil means yes, unless the head's
-	// Coverage has a lesser verdict than Whole.
+	// Coverage has a lesser verdict than whole.
 	Complete func(*feedhistory.Document) bool
 
 	form  int // of the feed; see currentForm
@@ -181,7 +181,7 @@ func (p *Publisher) Delete(ctx context.Context, id string, when time.Time) error
 // removes only files whose names match archiveName.
 var archiveName = regexp.MustCompile(`^(.+)-[0-9a-f]{16}(\.atom|\.rss)$`)
 
-func (p *Publisher) format() feedhistory.Format { return cmp.Or(p.Format, feedhistory.Atom) }
+func (p *Publisher) format() feedhistory.Format { return cmp.Or(p.Format, feedhistory.FormatAtom) }
 
 // extension returns the extension of archives; servers derive the media type
 // from it.
@@ -215,7 +215,7 @@ func (p *Publisher) check() error {
 	switch {
 	case p.Output == nil:
 		return errors.New("publish: Publisher.Output must be set")
-	case p.format() != feedhistory.Atom && p.format() != feedhistory.RSS:
+	case p.format() != feedhistory.FormatAtom && p.format() != feedhistory.FormatRSS:
 		return fmt.Errorf("publish: archives can be Atom or RSS, not %v", p.Format)
 	case !plainName.MatchString(p.name()) || !fs.ValidPath(p.name()) || p.dir() == p.name():
 		return fmt.Errorf("publish: not a plain name with an extension: %q", p.Name)

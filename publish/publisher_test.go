@@ -31,7 +31,7 @@ func TestAppend(t *testing.T) {
 	require.NoError(t, p.Append(t.Context(), entries(t, 1, 8)...))
 	h := fetch(t, out, p.URL())
 	require.Len(t, h.Entries, 8)
-	require.Equal(t, feedhistory.Archived, h.Kind)
+	require.Equal(t, feedhistory.KindArchived, h.Kind)
 	require.Equal(t, 3, h.Documents)
 	require.Equal(t, "e8", h.Entries[0].ID)
 	require.Equal(t, "A blog", h.Head.Title)
@@ -57,7 +57,7 @@ func TestReopen(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+	for _, format := range []feedhistory.Format{feedhistory.FormatAtom, feedhistory.FormatRSS} {
 		t.Run(string(format), func(t *testing.T) {
 			out := newMemory()
 			p := newPublisher(out)
@@ -219,7 +219,7 @@ func TestSettings(t *testing.T) {
 		{Output: newMemory()},
 		{Output: newMemory(), Base: "/blog/"},
 		{Output: newMemory(), Base: "https://example.org/?x"},
-		{Output: newMemory(), Base: base, Format: feedhistory.JSONFeed},
+		{Output: newMemory(), Base: base, Format: feedhistory.FormatJSONFeed},
 		{Output: newMemory(), Base: base, Name: "feed"},
 		{Output: newMemory(), Base: base, Name: "../feed.atom"},
 		{Output: newMemory(), Base: base, Name: ".feed.atom"},
@@ -290,7 +290,7 @@ func TestPublishHistory(t *testing.T) {
 	p := newPublisher(out)
 	require.NoError(t, p.Append(t.Context(), entries(t, 1, 10)...))
 	h := fetch(t, out, p.URL())
-	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+	for _, format := range []feedhistory.Format{feedhistory.FormatAtom, feedhistory.FormatRSS} {
 		other := newMemory()
 		q := newPublisher(other)
 		q.Format = format
@@ -404,9 +404,9 @@ func (m *memory) remember(name, text string) {
 	if !archiveName.MatchString(name) {
 		return
 	}
-	format := feedhistory.Atom
+	format := feedhistory.FormatAtom
 	if strings.HasSuffix(name, ".rss") {
-		format = feedhistory.RSS
+		format = feedhistory.FormatRSS
 	}
 	text, err := setNext(text, "", format)
 	if err != nil {
@@ -453,7 +453,7 @@ func fetch(t require.TestingT, out fs.FS, url string) *feedhistory.History {
 	h, err := c.Fetch(context.Background(), url)
 	require.NoError(t, err)
 	require.Empty(t, h.Gaps)
-	require.Equal(t, feedhistory.Whole, h.Verdict(), "kind %v", h.Kind)
+	require.Equal(t, feedhistory.VerdictWhole, h.Verdict(), "kind %v", h.Kind)
 	return h
 }
 
@@ -575,7 +575,7 @@ func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{out: newMemory(), model: newModel(), now: day}
 		m.p = newPublisher(m.out)
-		m.p.Format = rapid.SampledFrom([]feedhistory.Format{feedhistory.Atom, feedhistory.RSS}).Draw(t, "format")
+		m.p.Format = rapid.SampledFrom([]feedhistory.Format{feedhistory.FormatAtom, feedhistory.FormatRSS}).Draw(t, "format")
 		t.Repeat(map[string]func(*rapid.T){
 			"append": m.append, "append again": m.append, "old date": m.oldDate, "edit": m.edit,
 			"correct": m.correct, "delete": m.delete, "erase": m.erase, "stale": m.stale,
@@ -757,7 +757,7 @@ func published(t *testing.T, format feedhistory.Format) (*memory, *Publisher) {
 }
 
 func TestDuties(t *testing.T) {
-	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+	for _, format := range []feedhistory.Format{feedhistory.FormatAtom, feedhistory.FormatRSS} {
 		t.Run(string(format), func(t *testing.T) {
 			feed, _ := published(t, format)
 			for _, duty := range []struct {
@@ -801,7 +801,7 @@ func duty2(t *testing.T, out *memory, p *Publisher) {
 	require.Equal(t, 1, strings.Count(text, "fh:complete"))
 	s, err := at(p).load()
 	require.NoError(t, err)
-	require.Equal(t, []feedhistory.Kind{feedhistory.Complete}, s.doc.Combines())
+	require.Equal(t, []feedhistory.Kind{feedhistory.KindComplete}, s.doc.Combines())
 }
 
 func duty8(t *testing.T, out *memory, p *Publisher) {
@@ -1002,7 +1002,7 @@ func TestPagedDuties(t *testing.T) {
 			require.Equal(t, http.StatusOK, w.Code)
 			doc, err := feedhistory.Parse(w.Body, url)
 			require.NoError(t, err)
-			require.Equal(t, feedhistory.Paged, doc.Kind(), "5005#5: %d entries", n)
+			require.Equal(t, feedhistory.KindPaged, doc.Kind(), "5005#5: %d entries", n)
 			first, ok := doc.Links.Rel("first")
 			require.True(t, ok, "5005#6")
 			require.Equal(t, base, first.Href)
@@ -1145,7 +1145,7 @@ func TestCancelled(t *testing.T) {
 // keeps it when it is published again. Archives, which never change, do not
 // have it.
 func TestCoverageIsHandedOn(t *testing.T) {
-	coverage := &feedhistory.Coverage{Of: "http://example.org/feed", Kind: feedhistory.Plain, Verdict: feedhistory.Window}
+	coverage := &feedhistory.Coverage{Of: "http://example.org/feed", Kind: feedhistory.KindPlain, Verdict: feedhistory.VerdictWindow}
 	out := Dir{Path: t.TempDir()}
 	p := &Publisher{
 		Output: out, Base: "http://mirror.example/", Split: compose.Split{Size: 2},
@@ -1171,13 +1171,13 @@ func TestCoverageIsHandedOn(t *testing.T) {
 	h, err := client.Fetch(t.Context(), p.URL())
 	require.NoError(t, err)
 	require.Len(t, h.Entries, 6)
-	require.Equal(t, feedhistory.Window, h.Verdict())
+	require.Equal(t, feedhistory.VerdictWindow, h.Verdict())
 }
 
 // At each step of a feed's life, in both formats, check finds nothing but notes
 // in the whole chain as it is published and served.
 func TestPublishedIsClean(t *testing.T) {
-	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+	for _, format := range []feedhistory.Format{feedhistory.FormatAtom, feedhistory.FormatRSS} {
 		t.Run(string(format), func(t *testing.T) {
 			out := newMemory()
 			server := feedtest.Server(t, http.StripPrefix("/feeds", &Handler{FS: out}))
@@ -1209,7 +1209,7 @@ func TestPublishedIsClean(t *testing.T) {
 			} {
 				require.NoError(t, step(), "step %d", n)
 				var chain check.Chain
-				for _, finding := range feedtest.All(t, chain.Walk(t.Context(), client, p.URL())) {
+				for _, finding := range feedtest.All(t, chain.Check(t.Context(), client, p.URL())) {
 					require.Equal(t, check.Note, finding.Level, "step %d: %v", n, finding)
 				}
 				require.NotZero(t, chain.Documents())
@@ -1220,11 +1220,11 @@ func TestPublishedIsClean(t *testing.T) {
 
 // An entry that a program makes is published as it is written.
 func TestMadeEntries(t *testing.T) {
-	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+	for _, format := range []feedhistory.Format{feedhistory.FormatAtom, feedhistory.FormatRSS} {
 		p := newPublisher(newMemory())
 		p.Format = format
 		made := &feedhistory.Entry{ID: "urn:1", Updated: day, Links: feedhistory.Links{{Rel: "alternate", Href: "http://h/1"}}}
-		require.NoError(t, p.Append(t.Context(), made, &feedhistory.Entry{ID: "urn:2", Updated: day, Head: &feedhistory.Document{Format: feedhistory.JSONFeed}}))
+		require.NoError(t, p.Append(t.Context(), made, &feedhistory.Entry{ID: "urn:2", Updated: day, Head: &feedhistory.Document{Format: feedhistory.FormatJSONFeed}}))
 		entries := fetch(t, p.Output.(*memory), p.URL()).Entries
 		require.Len(t, entries, 2)
 		for _, e := range entries {
@@ -1259,7 +1259,7 @@ func TestEmptyFeed(t *testing.T) {
 	require.NoError(t, p.Append(t.Context()))
 	h := fetch(t, out, p.URL())
 	require.Empty(t, h.Entries)
-	require.Equal(t, feedhistory.Whole, h.Verdict())
+	require.Equal(t, feedhistory.VerdictWhole, h.Verdict())
 	require.NoError(t, p.Append(t.Context(), entries(t, 1, 1)...))
 	require.Len(t, fetch(t, out, p.URL()).Entries, 1)
 }

@@ -87,7 +87,7 @@ const someRecords = `
 `
 
 func TestUpdate(t *testing.T) {
-	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+	for _, format := range []feedhistory.Format{feedhistory.FormatAtom, feedhistory.FormatRSS} {
 		t.Run(string(format), func(t *testing.T) { testUpdate(t, format) })
 	}
 }
@@ -158,7 +158,7 @@ func TestUpdateBoundsDeletions(t *testing.T) {
 		lines = append(lines, fmt.Sprintf(`{"id": "urn:%d", "updated": "2003-12-13"}`, n))
 	}
 	source := func(n int) []*feedhistory.Entry { return records(t, strings.Join(lines[:n], "\n")) }
-	s := newServed(t, newMemory(), feedhistory.Atom)
+	s := newServed(t, newMemory(), feedhistory.FormatAtom)
 	_, err := s.Publish(t.Context(), Batch{Entries: source(40)})
 	require.NoError(t, err)
 	before := s.files(t)
@@ -197,7 +197,7 @@ func find(h *feedhistory.History, id string) *feedhistory.Entry {
 // afterwards, and a second update finds nothing to do.
 func TestUpdateModel(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		s := newServed(t, newMemory(), rapid.SampledFrom([]feedhistory.Format{feedhistory.Atom, feedhistory.RSS}).Draw(r, "format"))
+		s := newServed(t, newMemory(), rapid.SampledFrom([]feedhistory.Format{feedhistory.FormatAtom, feedhistory.FormatRSS}).Draw(r, "format"))
 		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		for range rapid.IntRange(1, 5).Draw(r, "updates") {
 			source := rapid.MapOfN(rapid.IntRange(1, 6), rapid.IntRange(0, 99), 1, 6).Draw(r, "source")
@@ -242,7 +242,7 @@ func TestUpdateFromFeed(t *testing.T) {
 		require.NoError(t, err)
 		return doc.Entries
 	}
-	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+	for _, format := range []feedhistory.Format{feedhistory.FormatAtom, feedhistory.FormatRSS} {
 		s := newServed(t, Dir{Path: t.TempDir()}, format)
 		_, err := s.Publish(t.Context(), Batch{Entries: parseFeed("Mon, 1 Jan 2024 00:00:00 GMT", "One")})
 		require.NoError(t, err)
@@ -255,14 +255,14 @@ func TestUpdateFromFeed(t *testing.T) {
 		one := find(s.fetch(t), "urn:1")
 		assert.Equal(t, "One, edited", one.Title().Plain())
 		assert.Equal(t, 2003, one.Published.Year())
-		if format == feedhistory.RSS {
+		if format == feedhistory.FormatRSS {
 			assert.Contains(t, string(one.XML()), "<x:y>kept</x:y>")
 		}
 	}
 }
 
 func TestUpdateRefuses(t *testing.T) {
-	s := newServed(t, Dir{Path: t.TempDir()}, feedhistory.Atom)
+	s := newServed(t, Dir{Path: t.TempDir()}, feedhistory.FormatAtom)
 	twice := append(records(t, someRecords), records(t, someRecords)...)
 	_, err := s.Publish(t.Context(), Batch{Entries: twice})
 	assert.ErrorContains(t, err, "two entries have the id urn:1")
@@ -326,7 +326,7 @@ func TestLineDeletion(t *testing.T) {
 // Any missing archive is written again, byte for byte, if the source has its
 // content: at each position in the chain, whatever else is new.
 func TestRestored(t *testing.T) {
-	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+	for _, format := range []feedhistory.Format{feedhistory.FormatAtom, feedhistory.FormatRSS} {
 		for _, split := range []compose.Split{{Size: 3}, {Period: compose.Day}} {
 			out := newMemory()
 			publisher := func() *Publisher {
@@ -374,7 +374,7 @@ func TestPublishedUncarried(t *testing.T) {
 	out := newMemory()
 	publish := func() *Report {
 		p := newPublisher(out)
-		p.Format, p.Split = feedhistory.RSS, compose.Split{}
+		p.Format, p.Split = feedhistory.FormatRSS, compose.Split{}
 		report, err := p.Publish(t.Context(), Batch{Entries: doc.Entries})
 		require.NoError(t, err)
 		return report
@@ -480,9 +480,9 @@ func future(t *testing.T, split compose.Split, ahead time.Duration, first bool) 
 				continue
 			}
 			if before, ok := archives[name]; ok && !bytes.Equal(before, data) {
-				old, err := setNext(string(data), "", feedhistory.Atom)
+				old, err := setNext(string(data), "", feedhistory.FormatAtom)
 				require.NoError(t, err)
-				before, err := setNext(string(before), "", feedhistory.Atom)
+				before, err := setNext(string(before), "", feedhistory.FormatAtom)
 				require.NoError(t, err)
 				require.Equal(t, before, old, name)
 			}
@@ -522,7 +522,7 @@ func publishRich(t *testing.T, out *memory, name string, format feedhistory.Form
 // writes nothing, and a lost archive is restored.
 func TestRichHeadsStay(t *testing.T) {
 	for _, name := range []string{"atom", "atom03", "rdf"} {
-		for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+		for _, format := range []feedhistory.Format{feedhistory.FormatAtom, feedhistory.FormatRSS} {
 			t.Run(name+" in "+string(format), func(t *testing.T) {
 				out := newMemory()
 				n := publishRich(t, out, name, format).New

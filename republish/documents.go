@@ -146,8 +146,8 @@ func (h *Handler) sized(ctx context.Context, feed *mirror.Feed) (sizedEntries, e
 		return known, nil
 	}
 	sized, _, err := share(ctx, h, patience, key, func(ctx context.Context) (sized sizedEntries, err error) {
-		whole := &part{request: request{feed: feed, format: feedhistory.Atom}, title: "x"}
-		m, err := newSource(feed, feedhistory.Atom, "")
+		whole := &part{request: request{feed: feed, format: feedhistory.FormatAtom}, title: "x"}
+		m, err := newSource(feed, feedhistory.FormatAtom, "")
 		if err != nil {
 			return sized, err
 		}
@@ -380,7 +380,7 @@ func (h *Handler) partHead(ctx context.Context, p *part, lost loss) (*feedhistor
 		return nil, err
 	}
 	doc := compose.Complete(head, nil, p.self)
-	doc.Complete = head.Coverage.Verdict == feedhistory.Whole
+	doc.Complete = head.Coverage.Verdict == feedhistory.VerdictWhole
 	newest, err := newestOf(ctx, h.store, p.feed.URL, time.Time{})
 	if err != nil {
 		return nil, err
@@ -453,7 +453,7 @@ func coverageOf(feed *mirror.Feed, lost loss) *feedhistory.Coverage {
 	c := feed.Coverage()
 	c.Of, c.Gaps = addressOf(feed), gapsOf(feed)
 	if len(lost.ids) > 0 {
-		c.Verdict, c.Gaps = min(c.Verdict, feedhistory.Partial), slices.Concat(c.Gaps, lost.gaps(feed))
+		c.Verdict, c.Gaps = min(c.Verdict, feedhistory.VerdictPartial), slices.Concat(c.Gaps, lost.gaps(feed))
 	}
 	return c
 }
@@ -468,7 +468,7 @@ func (h *Handler) lost(feed *mirror.Feed) loss {
 
 // recordLoss finds the unreadable entries of a feed.
 func (h *Handler) recordLoss(ctx context.Context, feed *mirror.Feed) error {
-	m, err := newSource(feed, feedhistory.Atom, "")
+	m, err := newSource(feed, feedhistory.FormatAtom, "")
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func TestSlices(t *testing.T) {
 				h, err := reader().Fetch(t.Context(), strings.TrimSuffix(w.url, "/")+address)
 				require.NoError(t, err)
 				require.Len(t, h.Entries, part.Entries)
-				require.Equal(t, f.Verdict == feedhistory.Whole, h.Head.Complete)
+				require.Equal(t, f.Verdict == feedhistory.VerdictWhole, h.Head.Complete)
 				for _, e := range h.Entries {
 					require.NotContains(t, got, e.ID)
 					got[e.ID] = words(e)

@@ -81,9 +81,9 @@ func ExampleHandler_Name() {
 
 	// The feed has one entry.
 	m := &mirror.Mirror{Store: store}
-	entry, _ := feedhistory.ReadEntry(feedhistory.Atom, `<entry xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id><title>One</title></entry>`, "")
+	entry, _ := feedhistory.ReadEntry(feedhistory.FormatAtom, `<entry xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id><title>One</title></entry>`, "")
 	doc := &feedhistory.Document{Entries: []*feedhistory.Entry{entry}}
-	_, err := m.Merge(context.Background(), feed, mirror.Source{Name: "example", Readings: feedhistory.Readings(doc)})
+	_, err := m.Keep(context.Background(), feed, mirror.Source{Name: "example", Readings: feedhistory.Readings(doc)})
 	if err != nil {
 		fmt.Println(err)
 		return

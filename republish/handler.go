@@ -280,8 +280,8 @@ func (h *Handler) requested(r *http.Request) (asked request, err error) {
 	if asked.name, err = h.Name(r.Context(), asked.feed.URL); err != nil {
 		return asked, err
 	}
-	if asked.format = feedhistory.Atom; strings.HasSuffix(r.URL.Path, ".rss") {
-		asked.format = feedhistory.RSS
+	if asked.format = feedhistory.FormatAtom; strings.HasSuffix(r.URL.Path, ".rss") {
+		asked.format = feedhistory.FormatRSS
 	}
 	if isUnread(asked.feed) {
 		return asked, ErrUnread
@@ -342,7 +342,7 @@ func stateOf(base, feed, document, tag string) (commits int64, changed time.Time
 }
 
 func mediaTypeOf(format feedhistory.Format) string {
-	if format == feedhistory.RSS {
+	if format == feedhistory.FormatRSS {
 		return "application/rss+xml; charset=utf-8"
 	}
 	return "application/atom+xml; charset=utf-8"
@@ -519,7 +519,7 @@ func (h *Handler) Name(ctx context.Context, feed string) (string, error) {
 	}
 	h.all.add(feed)
 	name := Name(feed)
-	if old := oldName(feed); owns && (h.isPublished(old, feedhistory.Atom) || h.isPublished(old, feedhistory.RSS)) {
+	if old := oldName(feed); owns && (h.isPublished(old, feedhistory.FormatAtom) || h.isPublished(old, feedhistory.FormatRSS)) {
 		name = old
 	}
 	h.dirs.Put(feed, name)
@@ -535,8 +535,8 @@ func (h *Handler) Remove(ctx context.Context, feed string) error {
 	if err := h.store.Remove(ctx, feed); err != nil && !errors.Is(err, mirror.ErrNotFound) {
 		return err
 	}
-	defer h.lock(name + "/" + indexName(feedhistory.Atom))()
-	defer h.lock(name + "/" + indexName(feedhistory.RSS))()
+	defer h.lock(name + "/" + indexName(feedhistory.FormatAtom))()
+	defer h.lock(name + "/" + indexName(feedhistory.FormatRSS))()
 	defer h.dirs.Drop(feed)
 	for _, out := range h.parts {
 		if _, err := removeAll(ctx, out, name); err != nil {
@@ -631,7 +631,7 @@ func (h *Handler) Prepare(ctx context.Context, url string, large int64) error {
 	if err != nil {
 		return err
 	}
-	for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+	for _, format := range []feedhistory.Format{feedhistory.FormatAtom, feedhistory.FormatRSS} {
 		if feed.Entries >= large || h.isPublished(name, format) {
 			err = errors.Join(err, h.update(ctx, feed, name, format, 0))
 		}

@@ -210,7 +210,7 @@ func (w *world) fetched(path string) (map[string]string, *feedhistory.History) {
 func (w *world) checked(path string) {
 	w.t.Helper()
 	var chain check.Chain
-	for finding, err := range chain.Walk(w.t.Context(), reader(), strings.TrimSuffix(w.url, "/")+path) {
+	for finding, err := range chain.Check(w.t.Context(), reader(), strings.TrimSuffix(w.url, "/")+path) {
 		require.NoError(w.t, err)
 		if finding.Level != check.Note && (finding.Code != "not-absolute-iri" || !strings.Contains(finding.Message, "harbour-") && !strings.Contains(finding.Message, "pod-")) {
 			w.t.Errorf("%s: %v", path, finding)
@@ -302,7 +302,7 @@ func TestRepublished(t *testing.T) {
 	changes, err := m.Update(t.Context(), strings.TrimSuffix(w.url, "/")+page+"/index.atom")
 	require.NoError(t, err)
 	require.NoError(t, changes.Failure)
-	require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+	require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict)
 	require.Equal(t, len(w.mirrored(feed)), changes.Added)
 	for r, err := range second.Entries(t.Context(), mirror.Query{}) {
 		require.NoError(t, err)
@@ -390,7 +390,7 @@ func TestRepublishedGap(t *testing.T) {
 	_, index, _ := w.get(page + "/index.atom")
 	require.Contains(t, index, `verdict="partial"><m:gap reason="status" href="`+gap.URL+`"/></m:mirror>`)
 	require.Contains(t, index, compose.PseudoEntry(gap).ID)
-	require.Equal(t, feedhistory.Partial, h.Verdict(), "who reads it learns that something is missing")
+	require.Equal(t, feedhistory.VerdictPartial, h.Verdict(), "who reads it learns that something is missing")
 	require.Equal(t, gap.URL, h.Gaps[0].URL)
 	require.Contains(t, index, "Something is known to be missing.")
 	for _, document := range []string{"/index.atom", "/index.rss", "/complete.atom"} {
@@ -407,7 +407,7 @@ func TestRepublishedGap(t *testing.T) {
 	changes, err := m.Update(t.Context(), feed)
 	require.NoError(t, err)
 	require.NoError(t, changes.Failure)
-	require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+	require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict)
 	w.requireSame(page, feed)
 	_, index, _ = w.get(page + "/index.atom")
 	require.Contains(t, index, `ref="`+compose.PseudoEntry(gap).ID+`"`)
@@ -469,7 +469,7 @@ func TestRepublishedThoughNobodyWaits(t *testing.T) {
 	s := &Handler{Store: impatientStore{w.Store, cancel}}
 	_, _, _ = answer(s, getRequest(ctx, page+"/index.atom"))
 	require.Error(t, ctx.Err())
-	require.Eventually(t, func() bool { return s.isPublished(Name(w.feedURL("/tides.atom")), feedhistory.Atom) }, 5*time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return s.isPublished(Name(w.feedURL("/tides.atom")), feedhistory.FormatAtom) }, 5*time.Minute, time.Millisecond)
 }
 
 // A slowStore needs some time for entries, and counts how often it is asked for them.
@@ -529,7 +529,7 @@ func TestFormatsDoNotWait(t *testing.T) {
 		})
 		return took
 	}
-	require.LessOrEqual(t, took(feedhistory.Atom, feedhistory.RSS), took(feedhistory.RSS)+2*patience)
+	require.LessOrEqual(t, took(feedhistory.FormatAtom, feedhistory.FormatRSS), took(feedhistory.FormatRSS)+2*patience)
 }
 
 // Making the documents of a feed whose own document is long takes time in proportion: eight
@@ -652,7 +652,7 @@ func readAt(url string) (l mirror.Ledger) {
 func withNames(t *testing.T, store mirror.Store, urls ...string) {
 	for _, url := range urls {
 		feed := &mirror.Feed{
-			URL: url, Title: "Feed " + path.Base(url), Kind: feedhistory.Plain, Ledger: readAt(url),
+			URL: url, Title: "Feed " + path.Base(url), Kind: feedhistory.KindPlain, Ledger: readAt(url),
 			Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>` + url + `</id><title>Feed</title><updated>2026-01-01T00:00:00Z</updated></feed>`,
 		}
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
@@ -770,7 +770,7 @@ func TestPath(t *testing.T) {
 func TestSecrets(t *testing.T) {
 	const secret = "s3cret"
 	feed := &mirror.Feed{
-		URL: "https://ann:s3cret@pod.example/s3cret/feed?token=s3cret", Private: true, Kind: feedhistory.Archived, Verdict: feedhistory.Partial,
+		URL: "https://ann:s3cret@pod.example/s3cret/feed?token=s3cret", Private: true, Kind: feedhistory.KindArchived, Verdict: feedhistory.VerdictPartial,
 		Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><title></title><updated>2026-01-01T00:00:00Z</updated><link rel="self" href="https://pod.example/feed?token=s3cret"/></feed>`,
 	}
 	feed.Ledger = readAt(feed.URL)
@@ -780,7 +780,7 @@ func TestSecrets(t *testing.T) {
 	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed, Put: []*mirror.Record{{
 		Feed: feed.URL, ID: "urn:1", State: mirror.Live, FirstCommit: 1, LastCommit: 1, Added: at, Changed: at, Copy: mirror.Copy{At: at},
-		Content: mirror.Content{Format: feedhistory.Atom, Updated: at, Data: `<entry xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id><title>One</title><updated>2020-01-01T00:00:00Z</updated></entry>`},
+		Content: mirror.Content{Format: feedhistory.FormatAtom, Updated: at, Data: `<entry xmlns="http://www.w3.org/2005/Atom"><id>urn:1</id><title>One</title><updated>2020-01-01T00:00:00Z</updated></entry>`},
 	}}}))
 	h := &Handler{Store: store, Private: true}
 	for _, document := range []string{"index.atom", "index.rss", "complete.atom", "slice.atom", "slice.rss", "replay.atom?start=2020-01-01&every=1d", "replay.rss?start=2020-01-01&every=1d"} {

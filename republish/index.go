@@ -115,7 +115,7 @@ func (h *Handler) serveEmpty(w http.ResponseWriter, r *http.Request, asked reque
 		return err
 	}
 	d := compose.Subscription(head, nil, h.feeds()+asked.name+"/"+indexName(asked.format), "")
-	d.Complete, d.Updated = asked.feed.Verdict == feedhistory.Whole, asked.feed.Polled.UTC().Truncate(time.Second)
+	d.Complete, d.Updated = asked.feed.Verdict == feedhistory.VerdictWhole, asked.feed.Polled.UTC().Truncate(time.Second)
 	return serveDocument(w, r, asked.format, "no-cache", d)
 }
 
@@ -306,9 +306,11 @@ func (p *publication) extend(ctx context.Context, done publicationRecord, now ti
 func (p *publication) publisher(head *feedhistory.Document) *publish.Publisher {
 	return &publish.Publisher{
 		Output: &p.out, Base: p.h.feeds() + p.name, Head: head, Format: p.format, Name: indexName(p.format), Recent: p.shown.count(),
-		Split:    compose.Split{Size: p.h.Size},
-		Backlog:  true, // p.shown counts by polls
-		Complete: func(*feedhistory.Document) bool { return p.feed.Verdict == feedhistory.Whole && len(p.lost.ids) == 0 },
+		Split:   compose.Split{Size: p.h.Size},
+		Backlog: true, // p.shown counts by polls
+		Complete: func(*feedhistory.Document) bool {
+			return p.feed.Verdict == feedhistory.VerdictWhole && len(p.lost.ids) == 0
+		},
 	}
 }
 
@@ -617,9 +619,9 @@ type shownEntries struct {
 func (p *publication) beginShown(ctx context.Context, now time.Time) (err error) {
 	s, feed := &p.shown, p.feed
 	switch {
-	case feed.Kind == feedhistory.Complete:
+	case feed.Kind == feedhistory.KindComplete:
 		s.Source = int(feed.Entries)
-	case feed.Kind == feedhistory.Archived:
+	case feed.Kind == feedhistory.KindArchived:
 		s.Source = feed.Ledger.Shown()
 	case s.Source == 0 && feed.Entries <= mostShown:
 		s.Source = int(feed.Entries)
@@ -658,7 +660,7 @@ func (p *publication) firstWindow(ctx context.Context) (n int, err error) {
 // leastShown returns how many entries a subscription document shows however large they are: no
 // fewer than the publisher's own.
 func (p *publication) leastShown(ctx context.Context) (n int, err error) {
-	if n = p.shown.Source; p.feed.Kind != feedhistory.Complete && p.feed.Kind != feedhistory.Archived {
+	if n = p.shown.Source; p.feed.Kind != feedhistory.KindComplete && p.feed.Kind != feedhistory.KindArchived {
 		if n, err = p.firstWindow(ctx); err != nil {
 			return 0, err
 		}

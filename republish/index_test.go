@@ -102,8 +102,8 @@ func (s *burstSource) entry(n int) string {
 func (s *burstSource) burst(n int) {
 	for range n {
 		id := len(s.ids)
-		if s.kind == feedhistory.Archived {
-			e, err := feedhistory.ReadEntry(feedhistory.Atom, s.entry(id), "")
+		if s.kind == feedhistory.KindArchived {
+			e, err := feedhistory.ReadEntry(feedhistory.FormatAtom, s.entry(id), "")
 			require.NoError(s.t, err)
 			require.NoError(s.t, s.out.Append(context.Background(), e))
 		}
@@ -112,12 +112,12 @@ func (s *burstSource) burst(n int) {
 }
 
 func (s *burstSource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.kind == feedhistory.Archived {
+	if s.kind == feedhistory.KindArchived {
 		(&publish.Handler{FS: &s.files, MaxAge: time.Nanosecond}).ServeHTTP(w, r)
 		return
 	}
 	complete, from := "", max(0, len(s.ids)-s.shows)
-	if s.kind == feedhistory.Complete {
+	if s.kind == feedhistory.KindComplete {
 		complete, from = `<fh:complete xmlns:fh="http://purl.org/syndication/history/1.0"/>`, 0
 	}
 	fmt.Fprint(w, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:feed</id><title>F</title><updated>2020-01-01T00:00:00Z</updated>`+complete)
@@ -147,7 +147,7 @@ func idsAt(t require.TestingT, h http.Handler, url string) map[string]bool {
 func TestShown(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		s := &burstSource{t: t, kind: rapid.SampledFrom([]feedhistory.Kind{feedhistory.Plain, feedhistory.Complete, feedhistory.Archived}).Draw(t, "kind"), shows: rapid.IntRange(1, 150).Draw(t, "shows")}
+		s := &burstSource{t: t, kind: rapid.SampledFrom([]feedhistory.Kind{feedhistory.KindPlain, feedhistory.KindComplete, feedhistory.KindArchived}).Draw(t, "kind"), shows: rapid.IntRange(1, 150).Draw(t, "shows")}
 		s.out = &publish.Publisher{
 			Output: &s.files, Base: "http://site.test", Recent: s.shows, Split: compose.Split{Size: rapid.IntRange(3, 60).Draw(t, "archive")},
 			Head: &feedhistory.Document{ID: "urn:feed", Title: "F", Authors: []feedhistory.Person{{Name: "A"}}},
@@ -306,7 +306,7 @@ const damagedURL = "https://site.test/feed"
 func damagedStore(t *testing.T, damaged int) (mirror.Store, func(n int, text string)) {
 	store := mirror.NewMemory()
 	feed := &mirror.Feed{
-		URL: damagedURL, Title: "Site", Kind: feedhistory.Archived, Verdict: feedhistory.Whole, Ledger: readAt(damagedURL),
+		URL: damagedURL, Title: "Site", Kind: feedhistory.KindArchived, Verdict: feedhistory.VerdictWhole, Ledger: readAt(damagedURL),
 		Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:site</id><title>Site</title><updated>2026-01-01T00:00:00Z</updated><author><name>A</name></author></feed>`,
 	}
 	put := func(n int, text string) {
@@ -321,7 +321,7 @@ func damagedStore(t *testing.T, damaged int) (mirror.Store, func(n int, text str
 		feed.Changed = at
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed, Put: []*mirror.Record{{
 			Feed: damagedURL, ID: id, State: mirror.Live, FirstCommit: first, LastCommit: feed.Commits + 1, Added: at, Changed: at, Copy: mirror.Copy{At: at, Digest: text},
-			Content: mirror.Content{Format: feedhistory.Atom, Updated: at, Data: text},
+			Content: mirror.Content{Format: feedhistory.FormatAtom, Updated: at, Data: text},
 		}}}))
 	}
 	for n := range 25 {
@@ -348,7 +348,7 @@ func TestLoss(t *testing.T) {
 			t.Helper()
 			history, err := direct(h).Fetch(t.Context(), "http://127.0.0.1:8005/feeds/"+Name(damagedURL)+document)
 			require.NoError(t, err, document)
-			require.Equal(t, feedhistory.Partial, history.Verdict(), document)
+			require.Equal(t, feedhistory.VerdictPartial, history.Verdict(), document)
 			text := asked(t, h, "/feeds/"+Name(damagedURL)+document)
 			require.NotContains(t, text, "fh:complete", document)
 			require.Contains(t, text, "Entries may be missing", document)
@@ -378,7 +378,7 @@ func TestLoss(t *testing.T) {
 			require.Contains(t, text, `verdict="whole"`, document)
 			history, err := direct(h).Fetch(t.Context(), "http://127.0.0.1:8005/feeds/"+Name(damagedURL)+document)
 			require.NoError(t, err)
-			require.Equal(t, feedhistory.Whole, history.Verdict(), document)
+			require.Equal(t, feedhistory.VerdictWhole, history.Verdict(), document)
 			require.Len(t, history.Entries, 25, document)
 		}
 	}

@@ -456,11 +456,11 @@ func (p *replayState) document(ctx context.Context, archive int) (*feedhistory.D
 		return nil, err
 	}
 	if gaps := p.lost.gaps(p.feed); len(gaps) > 0 {
-		head.Coverage = &feedhistory.Coverage{Of: addressOf(p.feed), Kind: p.feed.Kind, Verdict: feedhistory.Partial, Gaps: gaps}
+		head.Coverage = &feedhistory.Coverage{Of: addressOf(p.feed), Kind: p.feed.Kind, Verdict: feedhistory.VerdictPartial, Gaps: gaps}
 		entries = append(entries, compose.PseudoEntry(gaps[0]))
 	}
 	if archive > 0 {
-		d := compose.Archive(head, entries, compose.Links{Self: p.url(archive), Current: p.url(0), Prev: at(archive - 1), Next: at(archive + 1)})
+		d := compose.Archive(head, entries, compose.URLs{Self: p.url(archive), Current: p.url(0), Prev: at(archive - 1), Next: at(archive + 1)})
 		d.Updated = p.released[to-1].At
 		return d, nil
 	}
@@ -815,7 +815,7 @@ func (m *source) released(r *mirror.Record, at time.Time) (*feedhistory.Entry, e
 	if !noted {
 		more = m.text("summary", feedhistory.Text{}, note)
 	}
-	if m.format == feedhistory.RSS {
+	if m.format == feedhistory.FormatRSS {
 		more += "<pubDate>" + at.UTC().Format("Mon, 02 Jan 2006 15:04:05") + " GMT</pubDate>"
 	} else {
 		more += fmt.Sprintf(`<published xmlns="%s">%s</published><updated xmlns="%[1]s">%[2]s</updated>`, feedxml.Atom, at.UTC().Format(time.RFC3339Nano))
@@ -829,11 +829,11 @@ func (m *source) withNote(e *feedhistory.Entry, s *xmlscan.Cursor, note string) 
 	space, local := s.Space(), s.Local()
 	base, _ := s.Attr(feedxml.XML, "base")
 	switch {
-	case m.format == feedhistory.RSS && space == "" && local == "description":
+	case m.format == feedhistory.FormatRSS && space == "" && local == "description":
 		return written("description", note+s.ElementText(), "xml:base", base), true
-	case m.format == feedhistory.RSS && space == feedxml.Content && local == "encoded":
+	case m.format == feedhistory.FormatRSS && space == feedxml.Content && local == "encoded":
 		return written("content:encoded", note+s.ElementText(), "xmlns:content", feedxml.Content, "xml:base", base), true
-	case m.format == feedhistory.RSS || space != feedxml.Atom || local != "content" && local != "summary":
+	case m.format == feedhistory.FormatRSS || space != feedxml.Atom || local != "content" && local != "summary":
 		return "", false
 	}
 	text := e.Summary()
@@ -863,7 +863,7 @@ func (m *source) text(local string, text feedhistory.Text, note string) string {
 	if text.Type != "html" && text.Type != "xhtml" && body != "" {
 		body = "<p>" + strings.ReplaceAll(feedhistory.Text{Body: strings.TrimSpace(body)}.HTML(), "\n", "<br>") + "</p>"
 	}
-	if m.format == feedhistory.RSS {
+	if m.format == feedhistory.FormatRSS {
 		return written("description", note+body)
 	}
 	return written(local, note+body, "xmlns", feedxml.Atom, "type", "html", "xml:base", text.Base, "xml:lang", text.Lang)

@@ -123,7 +123,7 @@ const replayURL = "https://site.test/feed"
 func newReplayWorld(t *rapid.T) *replayWorld {
 	w := &replayWorld{t: t, store: mirror.NewMemory(), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), dates: map[string]time.Time{}, gone: map[string]time.Time{}}
 	w.feed = &mirror.Feed{
-		URL: replayURL, Title: "Site", Kind: feedhistory.Archived, Verdict: feedhistory.Whole, Ledger: readAt(replayURL),
+		URL: replayURL, Title: "Site", Kind: feedhistory.KindArchived, Verdict: feedhistory.VerdictWhole, Ledger: readAt(replayURL),
 		Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:site</id><title>Site</title><updated>2026-01-01T00:00:00Z</updated><author><name>A</name></author></feed>`,
 	}
 	return w
@@ -138,7 +138,7 @@ func (w *replayWorld) step(kind string) {
 		data := fmt.Sprintf(`<entry xmlns="http://www.w3.org/2005/Atom"><id>%s</id><title>T%d</title><updated>%s</updated><published>%[3]s</published><content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">x &amp; <b>y</b></div></content></entry>`,
 			id, version, when.Format(time.RFC3339))
 		return &mirror.Record{Feed: replayURL, ID: id, State: mirror.Live, FirstCommit: first, LastCommit: version, Added: added, Changed: w.now,
-			Copy: mirror.Copy{At: when, Digest: fmt.Sprint(version)}, Content: mirror.Content{Format: feedhistory.Atom, Data: data, Updated: when, Published: when}}
+			Copy: mirror.Copy{At: when, Digest: fmt.Sprint(version)}, Content: mirror.Content{Format: feedhistory.FormatAtom, Data: data, Updated: when, Published: when}}
 	}
 	switch {
 	case kind == "add" || len(w.ids) == 0:
@@ -283,7 +283,7 @@ func TestReplayOrderIsKept(t *testing.T) {
 		}
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed, Put: []*mirror.Record{{
 			Feed: replayURL, ID: fmt.Sprint("urn:", n), State: mirror.Live, FirstCommit: first, LastCommit: feed.Commits + 1, Added: at, Changed: at, Copy: mirror.Copy{At: at, Digest: when},
-			Content: mirror.Content{Format: feedhistory.Atom, Updated: at, Data: fmt.Sprintf(`<entry xmlns="http://www.w3.org/2005/Atom"><id>urn:%d</id><title>%[1]d</title><updated>%sT00:00:00Z</updated></entry>`, n, when)},
+			Content: mirror.Content{Format: feedhistory.FormatAtom, Updated: at, Data: fmt.Sprintf(`<entry xmlns="http://www.w3.org/2005/Atom"><id>urn:%d</id><title>%[1]d</title><updated>%sT00:00:00Z</updated></entry>`, n, when)},
 		}}}))
 	}
 	for n := range 5 {

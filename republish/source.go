@@ -53,7 +53,7 @@ func sourceElement(feed *mirror.Feed, head *feedhistory.Document, format feedhis
 		room -= len(element)
 		return element
 	}
-	if format == feedhistory.RSS {
+	if format == feedhistory.FormatRSS {
 		return part(`<source url="`, cmp.Or(addressOf(feed), hostOf(feed)), `">`+escape(title)+"</source>")
 	}
 	title, id := part("<title>", title, "</title>"), part("<id>", head.ID, "</id>")
@@ -100,7 +100,7 @@ func (m *source) size(r *mirror.Record) int64 {
 	escaped := func(text string) int {
 		return 3*(strings.Count(text, "<")+strings.Count(text, ">")) + 4*strings.Count(text, "&")
 	}
-	if r.Content.Format == feedhistory.JSONFeed {
+	if r.Content.Format == feedhistory.FormatJSONFeed {
 		return int64(n + escaped(r.Content.Data))
 	}
 	for rest := r.Content.Data; ; { // sections are escaped where the format is converted
@@ -128,7 +128,7 @@ func (m *source) isNative(element string) bool {
 	if !s.Child(0) {
 		return false
 	}
-	if m.format == feedhistory.RSS {
+	if m.format == feedhistory.FormatRSS {
 		return s.Space() == "" && s.Local() == "item"
 	}
 	return s.Is(feedxml.Atom, "entry")
@@ -160,7 +160,7 @@ func (m *source) lacking(element string, r *mirror.Record) string {
 		}
 		return element
 	}
-	if m.format == feedhistory.RSS {
+	if m.format == feedhistory.FormatRSS {
 		return lacks(" guid", `<guid isPermaLink="false">`+escape(r.ID)+"</guid>") + lacks(" source", m.element)
 	}
 	const atom = ` xmlns="` + feedxml.Atom + `">`
@@ -222,11 +222,11 @@ func Site(feed *mirror.Feed) string {
 // verdictText explains a verdict on a mirror.
 func verdictText(v feedhistory.Verdict) string {
 	switch v {
-	case feedhistory.Whole:
+	case feedhistory.VerdictWhole:
 		return "Every entry the feed says it has is here."
-	case feedhistory.Window:
+	case feedhistory.VerdictWindow:
 		return "The feed lists only its latest entries. These are the ones collected so far."
-	case feedhistory.Lossy:
+	case feedhistory.VerdictLossy:
 		return "All pages of the feed are here, but a paged feed cannot promise to have everything."
 	}
 	return "Something is known to be missing."
@@ -242,7 +242,7 @@ func heading(feed *mirror.Feed, format feedhistory.Format, coverage *feedhistory
 	if err != nil {
 		return nil, err
 	}
-	head.Format = feedhistory.Atom
+	head.Format = feedhistory.FormatAtom
 	head.Title = Title(feed)
 	head.Updated, head.LastModified = time.Time{}, time.Time{}
 	if len(head.Authors) == 0 {

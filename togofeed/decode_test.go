@@ -89,7 +89,7 @@ func TestDecodeLimit(t *testing.T) {
 		"namespaces": {namespaces(32+1) + "<title>B</title>", "<x32:", "more than 32 namespaces in one entry"},
 	} {
 		raw := "<item><title>A</title>" + test.elements + "</item>"
-		e, err := ReadEntry(RSS, raw, "")
+		e, err := ReadEntry(FormatRSS, raw, "")
 		require.NoError(t, err, name)
 		item, err := togofeed.Item(e)
 		limit := feedtest.ErrorAs[*ParseError](t, err)

@@ -36,9 +36,9 @@ func feed(d *feedhistory.Document, entries []*feedhistory.Entry) *gofeed.Feed {
 	var feed *gofeed.Feed
 	head := door.Root.Head(d)
 	switch d.Format {
-	case feedhistory.Atom:
+	case feedhistory.FormatAtom:
 		feed = atomFeed(head.Read(), d)
-	case feedhistory.RSS:
+	case feedhistory.FormatRSS:
 		feed = rssFeed(head.Read(), d.Title, d.Subtitle)
 	default:
 		feed = jsonFeed(d, entries)
@@ -57,7 +57,7 @@ func feed(d *feedhistory.Document, entries []*feedhistory.Entry) *gofeed.Feed {
 			feed.Links = append(feed.Links, l.Href)
 		}
 	}
-	if d.Format != feedhistory.JSONFeed && feed.UpdatedParsed == nil {
+	if d.Format != feedhistory.FormatJSONFeed && feed.UpdatedParsed == nil {
 		feed.UpdatedParsed = given(new(d.Updated.UTC()))
 	}
 	if len(feed.Authors) == 0 {
@@ -84,7 +84,7 @@ func feed(d *feedhistory.Document, entries []*feedhistory.Entry) *gofeed.Feed {
 // has none.
 func jsonFeed(d *feedhistory.Document, entries []*feedhistory.Entry) *gofeed.Feed {
 	feed := &gofeed.Feed{Title: d.Title, Description: d.Subtitle}
-	if d.Format == feedhistory.JSONFeed {
+	if d.Format == feedhistory.FormatJSONFeed {
 		feed.FeedType = "json"
 	}
 	if len(entries) > 0 {

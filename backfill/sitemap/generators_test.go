@@ -179,7 +179,7 @@ func TestGenerators(t *testing.T) {
 			r, err := (&backfill.Backfill{HTTP: c, Methods: methods()}).Fetch(context.Background(), "https://example.org/"+g.feed, backfill.Probe{})
 			require.NoError(t, err)
 			require.Equal(t, backfill.Probe{Method: "sitemap", Mode: g.mode}, r.Probe)
-			require.Equal(t, feedhistory.Lossy, r.Verdict())
+			require.Equal(t, feedhistory.VerdictLossy, r.Verdict())
 			got := map[string]bool{}
 			for _, e := range r.History.Entries {
 				other := want[e.ID]

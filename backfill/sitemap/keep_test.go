@@ -41,7 +41,7 @@ func TestKeepInOrder(t *testing.T) {
 	feed, err := m.Store.Feed(t.Context(), root+"/feed.xml")
 	require.NoError(t, err)
 	require.Equal(t, int64(60), feed.Entries)
-	require.Equal(t, feedhistory.Lossy, feed.Verdict)
+	require.Equal(t, feedhistory.VerdictLossy, feed.Verdict)
 	require.Equal(t, "ghost", feed.Source)
 	found := backfill.Findings(feed)
 	require.Equal(t, []string{"ghost", "sitemap"}, found.Names())
@@ -63,14 +63,14 @@ func TestKeepGone(t *testing.T) {
 	for i := 1; i <= 20; i++ {
 		b.pages[fmt.Sprintf("/posts/post-%d/", i)] = "404"
 	}
-	require.Equal(t, feedhistory.Window, b.fetch(t).Verdict())
+	require.Equal(t, feedhistory.VerdictWindow, b.fetch(t).Verdict())
 	m := &mirror.Mirror{Store: mirror.NewMemory(), Client: b.client()}
 	_, err := m.Update(t.Context(), root+"/feed.xml")
 	require.NoError(t, err)
 	keepAll(t, &backfill.Backfill{HTTP: m.Client, Methods: methods()}, m)
 	feed, err := m.Store.Feed(t.Context(), root+"/feed.xml")
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Window, feed.Verdict)
+	require.Equal(t, feedhistory.VerdictWindow, feed.Verdict)
 }
 
 // Findings of versions without this method mean what they meant: it is tried once, and what

@@ -365,7 +365,7 @@ func (w *walk) document(p *page, id, address string) (*feedhistory.Document, err
 	if err != nil {
 		return nil, err
 	}
-	head := feedhistory.Document{URL: p.url, Format: feedhistory.Atom, Response: feedhistory.Response{Requested: p.url, Received: time.Now()}}
+	head := feedhistory.Document{URL: p.url, Format: feedhistory.FormatAtom, Response: feedhistory.Response{Requested: p.url, Received: time.Now()}}
 	doc := head
 	e.Head, doc.Entries = &head, []*feedhistory.Entry{e}
 	return &doc, nil

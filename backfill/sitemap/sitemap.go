@@ -79,7 +79,7 @@ func (Site) Name() string { return name }
 
 // Recognise returns Any for plain feeds, because any site may have a sitemap.
 func (Site) Recognise(doc *feedhistory.Document) backfill.Sign {
-	if doc == nil || doc.Kind() != feedhistory.Plain {
+	if doc == nil || doc.Kind() != feedhistory.KindPlain {
 		return backfill.No
 	}
 	return backfill.Any
@@ -103,11 +103,11 @@ func (m Site) Probe(ctx context.Context, c *feedhistory.Client, doc *feedhistory
 	return true, nil
 }
 
-// Walk yields a document for each post. The error may be the context's.
-func (m Site) Walk(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *backfill.Probe) iter.Seq2[*feedhistory.Document, error] {
+// Documents yields a document for each post. The error may be the context's.
+func (m Site) Documents(ctx context.Context, c *feedhistory.Client, doc *feedhistory.Document, p *backfill.Probe) iter.Seq2[*feedhistory.Document, error] {
 	return func(yield func(*feedhistory.Document, error) bool) {
 		if doc == nil || p == nil {
-			yield(nil, errors.New("sitemap: Walk needs a document and a Probe"))
+			yield(nil, errors.New("sitemap: Documents needs a document and a Probe"))
 			return
 		}
 		w, ok := p.Read.(*walk)
@@ -190,7 +190,7 @@ func (m Site) begin(ctx context.Context, c *feedhistory.Client, doc *feedhistory
 		known: map[string]backfill.KnownEntry{}, ids: map[string]bool{}, titles: map[string]bool{}, listed: map[string]bool{}}
 	w.http.Pace, w.http.PerHost = max(c.Pace, cmp.Or(m.Pace, time.Second)), 1
 	var err error
-	if w.scope, err = scopeOf(doc, c.SameOrigin); err != nil {
+	if w.scope, err = scopeOf(doc, c.OneOrigin); err != nil {
 		return nil, err
 	}
 	for _, e := range doc.Entries {

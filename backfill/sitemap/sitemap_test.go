@@ -193,7 +193,7 @@ func TestSitemap(t *testing.T) {
 	b := &blog{n: 50}
 	r := b.fetch(t)
 	require.Equal(t, b.want(1), idsOf(r.History.Entries))
-	require.Equal(t, feedhistory.Lossy, r.Verdict())
+	require.Equal(t, feedhistory.VerdictLossy, r.Verdict())
 	require.Equal(t, "sitemap", r.RecoveredBy)
 	require.Equal(t, backfill.Probe{Method: "sitemap", Mode: "sitemap"}, r.Probe)
 	require.Empty(t, r.History.Gaps)
@@ -531,7 +531,7 @@ func TestBudget(t *testing.T) {
 		changes, err := k.Keep(t.Context(), m, root+"/feed.xml")
 		require.NoError(t, err)
 		if more = changes.More; more {
-			require.Equal(t, feedhistory.Partial, changes.Feed.Verdict)
+			require.Equal(t, feedhistory.VerdictPartial, changes.Feed.Verdict)
 		}
 		require.Less(t, rounds, 20)
 	}
@@ -541,7 +541,7 @@ func TestBudget(t *testing.T) {
 	feed, err := m.Store.Feed(t.Context(), root+"/feed.xml")
 	require.NoError(t, err)
 	require.Equal(t, int64(300), feed.Entries)
-	require.Equal(t, feedhistory.Lossy, feed.Verdict)
+	require.Equal(t, feedhistory.VerdictLossy, feed.Verdict)
 	require.Equal(t, "sitemap", feed.Source)
 	count := map[string]int{}
 	for _, request := range b.requests.All() {
@@ -572,7 +572,7 @@ func TestAgain(t *testing.T) {
 	feed, err := m.Store.Feed(t.Context(), root+"/feed.xml")
 	require.NoError(t, err)
 	require.Equal(t, int64(55), feed.Entries)
-	require.Equal(t, feedhistory.Lossy, feed.Verdict)
+	require.Equal(t, feedhistory.VerdictLossy, feed.Verdict)
 
 	b.last[3] = b.at(500) // edited
 	b.n += 25
@@ -644,7 +644,7 @@ func TestHostile(t *testing.T) {
 		found = feedtest.ErrorAs[*feedhistory.Gap](t, err)
 		require.Equal(t, root+"/sitemap.xml", found.URL, name)
 		r := b.fetch(t)
-		require.Equal(t, feedhistory.Window, r.Verdict())
+		require.Equal(t, feedhistory.VerdictWindow, r.Verdict())
 		require.Zero(t, r.Probe, name) // the next walk tries again
 	}
 
@@ -655,7 +655,7 @@ func TestHostile(t *testing.T) {
 	}
 	r := b.fetch(t)
 	require.Len(t, r.History.Gaps, mostFailed)
-	require.Equal(t, feedhistory.Partial, r.Verdict())
+	require.Equal(t, feedhistory.VerdictPartial, r.Verdict())
 	require.Less(t, len(b.requests.All()), 20)
 
 	// So is an index without end.
@@ -686,7 +686,7 @@ func TestLarge(t *testing.T) {
 		r, err := (&backfill.Backfill{HTTP: c, Methods: methods()}).Fetch(context.Background(), root+"/feed.xml", backfill.Probe{})
 		require.NoError(t, err)
 		require.Len(t, r.History.Entries, 25)
-		require.Equal(t, feedhistory.Partial, r.Verdict())
+		require.Equal(t, feedhistory.VerdictPartial, r.Verdict())
 		require.Equal(t, feedhistory.ReasonBudget, r.History.Gaps[0].Reason)
 	})
 	t.Logf("%d bytes for a sitemap of %d", used, len(text))

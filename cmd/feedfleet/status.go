@@ -103,7 +103,7 @@ func dueText(s *fleet.Status, late time.Duration) string {
 // verdictCounts lists the verdicts, the best first.
 func verdictCounts(verdicts map[string]int64) string {
 	var parts []string
-	for v := feedhistory.Whole; v > feedhistory.Unknown; v-- {
+	for v := feedhistory.VerdictWhole; v > feedhistory.VerdictUnknown; v-- {
 		if n := verdicts[v.String()]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%s %d", v, n))
 		}

@@ -390,7 +390,7 @@ func (s *readableEntries) declare(ctx context.Context, f *mirror.Feed) (*mirror.
 		return f, nil
 	}
 	state := *f
-	state.Verdict = feedhistory.Partial
+	state.Verdict = feedhistory.VerdictPartial
 	for _, name := range s.names[before:] {
 		state.Ledger.Add(&feedhistory.Gap{
 			URL: f.URL, From: f.URL, Reason: feedhistory.ReasonMalformed, Found: f.Changed,

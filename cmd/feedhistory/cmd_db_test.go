@@ -48,7 +48,7 @@ func TestScriptsBehindPooler(t *testing.T) {
 	t.Parallel()
 	server := postgres(t)
 	site := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(manyEntries(t, feedhistory.Atom, 3)))
+		_, _ = w.Write([]byte(manyEntries(t, feedhistory.FormatAtom, 3)))
 	}))
 	for _, mode := range []string{"session", "transaction"} {
 		t.Run(mode, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestReadOnlyServer(t *testing.T) {
 func TestRepublishReader(t *testing.T) {
 	t.Parallel()
 	site := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte(manyEntries(t, feedhistory.Atom, 3)))
+		_, _ = w.Write([]byte(manyEntries(t, feedhistory.FormatAtom, 3)))
 	}))
 	db := filepath.Join(t.TempDir(), "feeds.db")
 	status, _, stderr := call(t.Context(), "", "sync", "--db", db, "--allow-private", site.URL)
@@ -184,10 +184,10 @@ func TestRepublishReader(t *testing.T) {
 // damagedStore makes a database with a whole feed of three entries, of which one is
 // damaged, and returns the feed's URL.
 func damagedStore(t *testing.T, db string) string {
-	store, url := mirrored(t, manyEntries(t, feedhistory.Atom, 3))
+	store, url := mirrored(t, manyEntries(t, feedhistory.FormatAtom, 3))
 	f, err := store.Feed(t.Context(), url)
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Whole, f.Verdict)
+	require.Equal(t, feedhistory.VerdictWhole, f.Verdict)
 	change := &mirror.Commit{Feed: f}
 	f.Commits, f.Next = 0, time.Now().Add(time.Hour)
 	for r, err := range store.Entries(t.Context(), mirror.Query{Feed: url}) {
@@ -223,7 +223,7 @@ func TestDamagedEntryIsNamed(t *testing.T) {
 			doc, err := feedhistory.Parse(strings.NewReader(stdout), url)
 			require.NoError(t, err)
 			require.False(t, doc.Complete)
-			require.Equal(t, feedhistory.Partial, doc.Coverage.Verdict)
+			require.Equal(t, feedhistory.VerdictPartial, doc.Coverage.Verdict)
 			require.NotEmpty(t, doc.Declared())
 		})
 	}
@@ -233,18 +233,18 @@ func TestDamagedEntryIsNamed(t *testing.T) {
 // What a mirror does not have as a whole is read back with the same verdict.
 func TestExportCarriesTheVerdict(t *testing.T) {
 	for name, change := range map[string]func(f *mirror.Feed){
-		"lossy":  func(f *mirror.Feed) { f.Verdict, f.Kind = feedhistory.Lossy, feedhistory.Paged },
-		"window": func(f *mirror.Feed) { f.Verdict, f.Kind = feedhistory.Window, feedhistory.Plain },
+		"lossy":  func(f *mirror.Feed) { f.Verdict, f.Kind = feedhistory.VerdictLossy, feedhistory.KindPaged },
+		"window": func(f *mirror.Feed) { f.Verdict, f.Kind = feedhistory.VerdictWindow, feedhistory.KindPlain },
 		"whole":  func(*mirror.Feed) {},
 		"whole of then": func(f *mirror.Feed) {
-			f.Kind, f.Source = feedhistory.Plain, "x"
+			f.Kind, f.Source = feedhistory.KindPlain, "x"
 			require.NoError(t, json.Unmarshal([]byte(`{"as_of":"2024-05-06T07:08:09Z"}`), &f.Ledger))
 		},
 	} {
 		for _, format := range []string{"atom", "rss"} {
 			t.Run(name+" "+format, func(t *testing.T) {
 				db := filepath.Join(t.TempDir(), "feeds.db")
-				store, url := mirrored(t, manyEntries(t, feedhistory.Atom, 3))
+				store, url := mirrored(t, manyEntries(t, feedhistory.FormatAtom, 3))
 				f, err := store.Feed(t.Context(), url)
 				require.NoError(t, err)
 				change(f)

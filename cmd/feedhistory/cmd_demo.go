@@ -168,7 +168,7 @@ func newDemoSite(ctx context.Context, base string) (http.Handler, error) {
 		return fmt.Sprintf("%s/elements-%d.atom", base, n)
 	}
 	for i, page := range compose.Pages(head, entries, 10, pageURL) {
-		put(pageURL(i+1), feedhistory.Atom, page)
+		put(pageURL(i+1), feedhistory.FormatAtom, page)
 	}
 	if err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func newDemoSite(ctx context.Context, base string) (http.Handler, error) {
 	if head, entries, err = demoFeed(base+demoComplete, "The planets", planets); err != nil {
 		return nil, err
 	}
-	put(base+demoComplete, feedhistory.RSS, compose.Complete(head, entries, base+demoComplete))
+	put(base+demoComplete, feedhistory.FormatRSS, compose.Complete(head, entries, base+demoComplete))
 	return &publish.Handler{FS: output}, err
 }
 

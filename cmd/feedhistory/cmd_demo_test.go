@@ -27,9 +27,9 @@ func TestFeeds(t *testing.T) {
 		verdict feedhistory.Verdict
 		entries int
 	}{
-		{demoArchived, feedhistory.Archived, feedhistory.Whole, 40},
-		{demoPaged, feedhistory.Paged, feedhistory.Lossy, 30},
-		{demoComplete, feedhistory.Complete, feedhistory.Whole, 8},
+		{demoArchived, feedhistory.KindArchived, feedhistory.VerdictWhole, 40},
+		{demoPaged, feedhistory.KindPaged, feedhistory.VerdictLossy, 30},
+		{demoComplete, feedhistory.KindComplete, feedhistory.VerdictWhole, 8},
 	} {
 		require.Contains(t, demoFeeds, tc.path)
 		history, err := client.Fetch(t.Context(), server.URL+tc.path)
@@ -38,7 +38,7 @@ func TestFeeds(t *testing.T) {
 		require.Equal(t, tc.verdict, history.Verdict(), tc.path)
 		require.Len(t, history.Entries, tc.entries, tc.path)
 		var chain check.Chain
-		for finding, err := range chain.Walk(t.Context(), client, server.URL+tc.path) {
+		for finding, err := range chain.Check(t.Context(), client, server.URL+tc.path) {
 			require.NoError(t, err)
 			require.NotEqual(t, check.Error, finding.Level, "%s: %v", tc.path, finding)
 		}

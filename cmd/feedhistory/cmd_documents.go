@@ -72,7 +72,7 @@ func (c *inspectCommand) show(w *command.World, doc *feedhistory.Document) error
 	}
 	p := terminal.NewPage(w.Stdout)
 	url := cmp.Or(terminal.WithoutUser(doc.URL), "URL")
-	show.PrintDocument(p, doc, command.OlderHint("fetch", url, doc, feedhistory.Window, backfill.Probe{}, false))
+	show.PrintDocument(p, doc, command.OlderHint("fetch", url, doc, feedhistory.VerdictWindow, backfill.Probe{}, false))
 	return p.Err
 }
 
@@ -457,7 +457,7 @@ func (f *feedFetch) restrict(h *feedhistory.History) {
 	if !f.limited || h.Head == nil {
 		return
 	}
-	h.Head.Coverage = &feedhistory.Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: min(h.Verdict(), feedhistory.Window)}
+	h.Head.Coverage = &feedhistory.Coverage{Of: h.Head.URL, Kind: h.Kind, Verdict: min(h.Verdict(), feedhistory.VerdictWindow)}
 }
 
 // meaning explains the verdict, given the entries the flags ask for.
@@ -474,11 +474,11 @@ func (f *feedFetch) meaning(r *backfill.Recovery) string {
 	}
 	text := "You asked only for " + what
 	switch f.verdict {
-	case feedhistory.Whole:
+	case feedhistory.VerdictWhole:
 		return text + ", and they are all here."
-	case feedhistory.Window:
+	case feedhistory.VerdictWindow:
 		return text + "; the feed does not say whether there were others before its latest entries."
-	case feedhistory.Lossy:
+	case feedhistory.VerdictLossy:
 		return text + "; as pages shift while a feed grows, some of them may have slipped through."
 	}
 	return text + ", and some of them may be missing:"
@@ -892,7 +892,7 @@ func (r *checkRun) chain(feed string, client *feedhistory.Client, name func(url 
 	bar.Update(func() string { return terminal.Count(r.World.Traffic().Answers(), "answer", "answers") })
 	defer func() { bar.End() }()
 	defer func() { r.documents += c.Documents() }() // even if an interrupt ends the walk
-	for f, err := range c.Walk(r.Ctx, client, feed) {
+	for f, err := range c.Check(r.Ctx, client, feed) {
 		switch {
 		case r.Ctx.Err() != nil:
 			return r.Ctx.Err()

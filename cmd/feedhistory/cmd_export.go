@@ -95,9 +95,9 @@ func (c *exportCommand) Run(w *command.World) (err error) {
 	case "json":
 		err = c.exportObject(w.Ctx, out, readable, feeds)
 	case "atom":
-		err = c.exportFeed(w.Ctx, out, readable, feeds, feedhistory.Atom)
+		err = c.exportFeed(w.Ctx, out, readable, feeds, feedhistory.FormatAtom)
 	case "rss":
-		err = c.exportFeed(w.Ctx, out, readable, feeds, feedhistory.RSS)
+		err = c.exportFeed(w.Ctx, out, readable, feeds, feedhistory.FormatRSS)
 	case "csv":
 		err = show.PrintTable(out, c.records(w.Ctx, readable, feeds))
 	default:
@@ -132,7 +132,7 @@ func statesOf(deleted bool) mirror.States {
 // verdict returns the verdict on the exported part of a feed: a part is never whole.
 func (c *exportCommand) verdict(f *mirror.Feed) feedhistory.Verdict {
 	if c.isPart() {
-		return min(f.Verdict, feedhistory.Window)
+		return min(f.Verdict, feedhistory.VerdictWindow)
 	}
 	return f.Verdict
 }
@@ -144,7 +144,7 @@ func (c *exportCommand) lacking(w *command.World, feeds iter.Seq2[*mirror.Feed, 
 		if err != nil {
 			return c.Failure(err)
 		}
-		if f.Verdict == feedhistory.Partial && f.Alias == "" {
+		if f.Verdict == feedhistory.VerdictPartial && f.Alias == "" {
 			partial = append(partial, show.Address(f.URL))
 		}
 	}
@@ -330,7 +330,7 @@ func (c *exportCommand) exportHead(ctx context.Context, store mirror.Store, f *m
 	head, err := f.Document()
 	switch {
 	case errors.Is(err, mirror.ErrNotFound) && f.Entries > 0: // only a part of its document could be read
-		if head = (&feedhistory.Document{Format: feedhistory.Atom, URL: f.URL}); f.Private {
+		if head = (&feedhistory.Document{Format: feedhistory.FormatAtom, URL: f.URL}); f.Private {
 			head.URL, head.ID = "", "urn:sha256:"+republish.Name(f.URL)
 		}
 	case errors.Is(err, mirror.ErrNotFound):
@@ -344,7 +344,7 @@ func (c *exportCommand) exportHead(ctx context.Context, store mirror.Store, f *m
 	}
 	doc := compose.History(&history)
 	doc.Entries = compose.PseudoEntries(&history)
-	if doc.Complete = c.verdict(f) == feedhistory.Whole; !doc.Complete || !f.WholeAsOf().IsZero() {
+	if doc.Complete = c.verdict(f) == feedhistory.VerdictWhole; !doc.Complete || !f.WholeAsOf().IsZero() {
 		doc.Coverage = f.Coverage()
 	}
 	if c.isPart() {

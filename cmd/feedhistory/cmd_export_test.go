@@ -39,7 +39,7 @@ func mirrored(t *testing.T, feed string) (mirror.Store, string) {
 // A feed is exported as one document, in whatever language it is.
 func TestExportFeedIsOneDocument(t *testing.T) {
 	for _, n := range []int{0, 1, 500, 1007} {
-		for _, format := range []feedhistory.Format{feedhistory.Atom, feedhistory.RSS} {
+		for _, format := range []feedhistory.Format{feedhistory.FormatAtom, feedhistory.FormatRSS} {
 			t.Run(fmt.Sprintf("%v of %d", format, n), func(t *testing.T) {
 				store, url := mirrored(t, manyEntries(t, format, n))
 				var out bytes.Buffer
@@ -49,7 +49,7 @@ func TestExportFeedIsOneDocument(t *testing.T) {
 				doc, err := feedhistory.Parse(&out, url)
 				require.NoError(t, err)
 				require.Empty(t, doc.Notes)
-				require.Equal(t, feedhistory.Complete, doc.Kind())
+				require.Equal(t, feedhistory.KindComplete, doc.Kind())
 				require.Equal(t, "Many", doc.Title)
 				require.Len(t, doc.Entries, n)
 				for i, e := range doc.Entries {

@@ -317,7 +317,7 @@ func (c *listCommand) all(l *listing) error {
 		if err != nil {
 			return err
 		}
-		if f.Alias != "" || c.Partial && f.Verdict != feedhistory.Partial || c.Due && !f.Due(l.now) {
+		if f.Alias != "" || c.Partial && f.Verdict != feedhistory.VerdictPartial || c.Due && !f.Due(l.now) {
 			continue
 		}
 		if feeds = append(feeds, f); len(feeds) == together {

@@ -173,7 +173,7 @@ func TestSyncEvery(t *testing.T) {
 		defer cancel()
 		time.AfterFunc(90*time.Minute, func() {
 			for _, url := range []string{"http://b.example/", "http://c.example/"} {
-				feed := &mirror.Feed{URL: url, Verdict: feedhistory.Partial}
+				feed := &mirror.Feed{URL: url, Verdict: feedhistory.VerdictPartial}
 				require.NoError(t, store.Commit(ctx, &mirror.Commit{Feed: feed}))
 			}
 		})
@@ -244,7 +244,7 @@ func TestSyncStoreFails(t *testing.T) {
 		require.Len(t, web.asked, 1)
 
 		store := &faultyStore{Store: mirror.NewMemory(), err: full}
-		feed := &mirror.Feed{URL: "http://a.example/", Verdict: feedhistory.Partial}
+		feed := &mirror.Feed{URL: "http://a.example/", Verdict: feedhistory.VerdictPartial}
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
 		store.until = time.Now().Add(10 * time.Minute)
 		s, web, stderr := newTestSync(store, true)
@@ -286,7 +286,7 @@ func TestSyncEveryWithBudget(t *testing.T) {
 func TestSyncEveryGivesWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, store := time.Now(), mirror.NewMemory()
-		feed := &mirror.Feed{URL: "http://a.example/", Verdict: feedhistory.Partial, Unfinished: true, Next: began}
+		feed := &mirror.Feed{URL: "http://a.example/", Verdict: feedhistory.VerdictPartial, Unfinished: true, Next: began}
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
 		s, web, _ := newTestSync(store, true)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)

@@ -257,7 +257,7 @@ func (h *handoverRun) report(r *readers.Report) error {
 		}
 		p.Para("  ", "    ", refusal.ID+": "+refusal.Error)
 	}
-	if r.Verdict != feedhistory.Whole {
+	if r.Verdict != feedhistory.VerdictWhole {
 		p.Para("  ", "  ", "the mirror itself does not have the whole history: "+r.Verdict.String()+"; feedhistory list "+show.Address(r.Feed)+" says more")
 	}
 	return nil

@@ -150,11 +150,11 @@ func (c *publishCommand) Run(w *command.World) error {
 // publisher returns the Publisher the flags ask for.
 func (c *publishCommand) publisher() *publish.Publisher {
 	p := &publish.Publisher{
-		Base: c.Base, Name: c.Name, Format: feedhistory.Atom,
+		Base: c.Base, Name: c.Name, Format: feedhistory.FormatAtom,
 		Split: compose.Split{Size: c.Size},
 	}
 	if c.Format == "rss" {
-		p.Format = feedhistory.RSS
+		p.Format = feedhistory.FormatRSS
 	}
 	if i := slices.Index([]string{"", "year", "month", "day"}, c.By); i > 0 {
 		p.Split = compose.Split{Period: compose.Period(i)}
@@ -342,7 +342,7 @@ func (c *publishCommand) loadLines(text io.Reader, piped bool) (*input, error) {
 		}
 	}
 	loaded.cut = about.CutShort()
-	loaded.whole = !slices.ContainsFunc(about.verdicts(), func(f *mirror.Feed) bool { return f.Verdict != feedhistory.Whole })
+	loaded.whole = !slices.ContainsFunc(about.verdicts(), func(f *mirror.Feed) bool { return f.Verdict != feedhistory.VerdictWhole })
 	if own := c.publisher().URL(); len(about.Feeds) > 0 {
 		loaded.head = compose.History(&feedhistory.History{Head: about.head(c.IncludePrivate)}).Head() // a copy's
 		loaded.head.Coverage = about.Coverage(own)
@@ -487,7 +487,7 @@ func (c *publishCommand) loadHistory(w *command.World) (*input, error) {
 func fromHistory(h *feedhistory.History) *input {
 	return &input{
 		entries: h.Entries, deleted: h.Deleted, head: compose.History(h).Head(), shown: publish.ShownIn(h),
-		whole:   h.Verdict() == feedhistory.Whole,
+		whole:   h.Verdict() == feedhistory.VerdictWhole,
 		partial: terminal.ExitOf(h.Verdict()) != terminal.ExitOK,
 	}
 }
@@ -906,23 +906,23 @@ func (p *provenance) others(own string) []string {
 // published one, own. For a feed without a verdict, it assumes a window.
 func (p *provenance) Coverage(own string) *feedhistory.Coverage {
 	whole := true
-	c := &feedhistory.Coverage{Kind: feedhistory.Plain, Verdict: feedhistory.Whole}
+	c := &feedhistory.Coverage{Kind: feedhistory.KindPlain, Verdict: feedhistory.VerdictWhole}
 	others := p.others(own)
 	for _, url := range others {
-		verdict := feedhistory.Window
+		verdict := feedhistory.VerdictWindow
 		if f := p.Feeds[url]; f != nil {
 			verdict = f.Verdict
 			c.Gaps = append(c.Gaps, f.Ledger.Gaps()...)
 		}
 		c.Verdict = min(c.Verdict, verdict)
-		whole = whole && verdict == feedhistory.Whole
+		whole = whole && verdict == feedhistory.VerdictWhole
 	}
 	if whole {
 		return nil
 	}
 	c.Gaps = c.Gaps[:min(len(c.Gaps), mostGaps)]
 	if p.Private {
-		return &feedhistory.Coverage{Kind: feedhistory.Plain, Verdict: c.Verdict} // neither addresses nor errors, which may quote them
+		return &feedhistory.Coverage{Kind: feedhistory.KindPlain, Verdict: c.Verdict} // neither addresses nor errors, which may quote them
 	}
 	if len(others) == 1 {
 		if c.Of = others[0]; p.Feeds[c.Of] != nil {

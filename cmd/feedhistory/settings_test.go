@@ -119,10 +119,10 @@ func numberedSettings(t *testing.T) map[string]setting {
 		"republish": {again, func() error { _, err := again.Name(ctx, "https://example.org/"); return err }, ""},
 		"Backfill":  {&backfill.Backfill{}, func() error { return nil }, "Recount"},
 		"Site": {site, func() error {
-			return first(site.Walk(ended(ctx), client, &feedhistory.Document{}, &backfill.Probe{}))
+			return first(site.Documents(ended(ctx), client, &feedhistory.Document{}, &backfill.Probe{}))
 		}, ""},
 		"Memento": {memento, func() error {
-			return first(memento.Walk(ended(ctx), client, &feedhistory.Document{}, &backfill.Probe{}))
+			return first(memento.Documents(ended(ctx), client, &feedhistory.Document{}, &backfill.Probe{}))
 		}, ""},
 		"atompmh":     {pmh, func() error { return first(pmh.Harvest(ctx, atompmh.Mark{}).Changes()) }, ""},
 		"pmHandler":   {live, func() error { return logged(func(l *slog.Logger) { live.Logger = l; _ = asked(live) }) }, ""},
@@ -311,7 +311,7 @@ func TestUnsetFieldsAreNamed(t *testing.T) {
 		"mirror: Mirror.Store must be set": func() error {
 			m := &mirror.Mirror{}
 			_, update := m.Update(ctx, "https://example.org/")
-			_, merge := m.Merge(ctx, "https://example.org/", mirror.Source{Readings: feedhistory.Readings()})
+			_, merge := m.Keep(ctx, "https://example.org/", mirror.Source{Readings: feedhistory.Readings()})
 			for _, err := range []error{update, merge, m.ReadMark(ctx, "", "", nil), (&mirror.Poller{Mirror: m}).Run(ctx)} {
 				require.ErrorContains(t, err, "mirror: Mirror.Store must be set")
 			}

@@ -766,7 +766,7 @@ func TestAdviceMessages(t *testing.T) {
 		Reason: feedhistory.ReasonRefused, Err: &feedhistory.FetchError{URL: "x", Reason: feedhistory.ReasonRefused, Err: feedhistory.ErrPrivateAddress}}), "(--allow-private)")
 	require.Contains(t, show.Advice(&feedhistory.Gap{
 		Reason: feedhistory.ReasonStatus, Err: &feedhistory.FetchError{Reason: feedhistory.ReasonStatus, URL: "x", Status: http.StatusUnauthorized}}), "check --user")
-	require.Contains(t, show.VerdictText(feedhistory.Lossy), "entries may have slipped through")
+	require.Contains(t, show.VerdictText(feedhistory.VerdictLossy), "entries may have slipped through")
 	var out strings.Builder
 	showFindings(terminal.NewPage(&out), []check.Finding{{}}, 1)
 	require.Contains(t, out.String(), "(a document without a URL)")

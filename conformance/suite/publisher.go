@@ -228,7 +228,7 @@ func (d *drive) chain(s *snapshot, step string) {
 func (d *drive) static(s *snapshot) {
 	if len(s.older) > 0 {
 		for _, page := range s.pages() {
-			d.report.saw("paged", page.doc.Kind() == feedhistory.Paged, "%s has none of first, last, previous and next", page.url)
+			d.report.saw("paged", page.doc.Kind() == feedhistory.KindPaged, "%s has none of first, last, previous and next", page.url)
 		}
 	}
 	older := ""

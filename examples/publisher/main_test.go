@@ -53,7 +53,7 @@ func TestUpdate(t *testing.T) {
 		require.Equal(t, want, *done)
 		got, verdict := read(t, p)
 		require.Equal(t, titles, got)
-		require.Equal(t, feedhistory.Whole, verdict)
+		require.Equal(t, feedhistory.VerdictWhole, verdict)
 	}
 	expect(posts, publish.Report{New: 3, Archives: 2}, "One", "Three", "Two")
 	expect(posts, publish.Report{Unchanged: 3}, "One", "Three", "Two")
@@ -79,13 +79,13 @@ func TestLost(t *testing.T) {
 	require.Len(t, names, 1)
 	require.NoError(t, os.Remove(dir+"/"+names[0]))
 	_, verdict := read(t, p)
-	require.Equal(t, feedhistory.Partial, verdict)
+	require.Equal(t, feedhistory.VerdictPartial, verdict)
 
 	done, err := update(t.Context(), newPublisher(dir, base), base, posts)
 	require.NoError(t, err)
 	require.Equal(t, names, done.Restored)
 	_, verdict = read(t, p)
-	require.Equal(t, feedhistory.Whole, verdict)
+	require.Equal(t, feedhistory.VerdictWhole, verdict)
 
 	require.NoError(t, os.Remove(dir+"/"+names[0]))
 	edited := slices.Clone(posts)
@@ -128,5 +128,5 @@ func TestKilled(t *testing.T) {
 	require.NoError(t, err)
 	titles, verdict := read(t, p)
 	require.Len(t, titles, 120)
-	require.Equal(t, feedhistory.Whole, verdict)
+	require.Equal(t, feedhistory.VerdictWhole, verdict)
 }

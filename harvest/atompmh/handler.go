@@ -87,7 +87,7 @@ func (h *Handler) document(ctx context.Context, before time.Time) ([]byte, error
 	var doc *feedhistory.Document
 	switch head := headOf(h.Head, h.URL, h.URL); {
 	case !before.IsZero():
-		doc = compose.Archive(head, entries, compose.Links{Self: h.archive(before), Prev: older, Current: h.URL})
+		doc = compose.Archive(head, entries, compose.URLs{Self: h.archive(before), Prev: older, Current: h.URL})
 	case whole && !slices.ContainsFunc(items, func(it Item) bool { return it.Deleted }): // atom-pmh#32, atom-pmh#18
 		doc = compose.Complete(head, entries, h.URL)
 	default:

@@ -1256,7 +1256,7 @@ func TestSeedExamples(t *testing.T) {
 				"/feed":   string(text),
 				"/before": strings.Replace(before, "urn:feed", id, 1), // a complete document of another id would be another feed's
 			})
-			s.HTTP.SameOrigin = true // the links in the text lead to a host that must not get requests
+			s.HTTP.OneOrigin = true // the links in the text lead to a host that must not get requests
 			for path, problem := range map[string]string{"/feed": want.feed, "/before": want.archive} {
 				h, changes, err := s.harvest(path, Mark{})
 				kinds := map[string]int{}
@@ -1401,7 +1401,7 @@ func TestEmptyPool(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, next.m.Complete)
 			require.Empty(t, report.Feed.Ledger.Gaps())
-			require.Equal(t, feedhistory.Whole, report.Feed.Verdict)
+			require.Equal(t, feedhistory.VerdictWhole, report.Feed.Verdict)
 			_, _, changes = s.whole("/feed", next)
 			require.Empty(t, changes)
 
@@ -1431,14 +1431,14 @@ func TestTorn(t *testing.T) {
 			m := &mirror.Mirror{Store: mirror.NewMemory()}
 			report, err := s.Keep(t.Context(), m)
 			require.NoError(t, err)
-			require.Equal(t, feedhistory.Partial, report.Feed.Verdict)
+			require.Equal(t, feedhistory.VerdictPartial, report.Feed.Verdict)
 
 			s.docs["/1"] = feed(day(2), "", b, a)
 			_, _, changes = s.whole("/feed", next)
 			require.Equal(t, []string{is("urn:a", 1), is("urn:b", 2), is("urn:c", 3)}, changes)
 			report, err = s.Keep(t.Context(), m)
 			require.NoError(t, err)
-			require.Equal(t, feedhistory.Whole, report.Feed.Verdict)
+			require.Equal(t, feedhistory.VerdictWhole, report.Feed.Verdict)
 			require.Equal(t, []string{"urn:a", "urn:b", "urn:c"}, live(t, m.Store, s.URL))
 		})
 	}
@@ -1476,12 +1476,12 @@ func TestKeepCompleteArchive(t *testing.T) {
 		require.Equal(t, verdict, report.Feed.Verdict)
 		require.Equal(t, want, live(t, m.Store, s.URL))
 	}
-	keep(feedhistory.Whole, "urn:a", "urn:b", "urn:c")
+	keep(feedhistory.VerdictWhole, "urn:a", "urn:b", "urn:c")
 	s.docs["/feed"] = feed(day(6), "/2", record("urn:e", day(6)))
 	s.docs["/2"] = feed(day(5), "/1", record("urn:d", day(5)))
-	keep(feedhistory.Partial, "urn:a", "urn:b", "urn:c", "urn:d", "urn:e") // /1 is missing
+	keep(feedhistory.VerdictPartial, "urn:a", "urn:b", "urn:c", "urn:d", "urn:e") // /1 is missing
 	s.docs["/1"] = feed(day(4), "complete", record("urn:c", day(3)))
-	keep(feedhistory.Whole, "urn:c", "urn:d", "urn:e")
+	keep(feedhistory.VerdictWhole, "urn:c", "urn:d", "urn:e")
 	s.docs["/feed"] = feed(day(7), "/1", record("urn:e", day(7)))
-	keep(feedhistory.Whole, "urn:c", "urn:e")
+	keep(feedhistory.VerdictWhole, "urn:c", "urn:e")
 }

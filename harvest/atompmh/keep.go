@@ -41,7 +41,7 @@ func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Report,
 	if k.ranges, err = readRanges(h.Accept); err != nil {
 		return nil, err
 	}
-	return m.Merge(ctx, h.URL, mirror.Source{
+	return m.Keep(ctx, h.URL, mirror.Source{
 		Name: sourceName, Readings: k.readings(ctx), Adds: k.resumed, Mark: k.mark, End: k.ending,
 	})
 }
@@ -67,11 +67,11 @@ type keepEnd uint8
 
 const (
 	notEnded keepEnd = iota
-	stopped          // Merge wants no more
+	stopped          // Keep wants no more
 	whole            // everything was read
 )
 
-// deliver yields a Reading to Merge, or the last error, and reports whether Merge wants more.
+// deliver yields a Reading to Keep, or the last error, and reports whether Keep wants more.
 func (k *keeper) deliver(r *feedhistory.Reading, err error) bool {
 	if k.end != stopped && !k.yield(r, err) {
 		k.end = stopped
@@ -222,7 +222,7 @@ func (k *keeper) miss(gap *feedhistory.Gap) error {
 		return k.r.miss(gap)
 	}
 	doc := gap.Document
-	if doc == nil || doc.Format != feedhistory.Atom {
+	if doc == nil || doc.Format != feedhistory.FormatAtom {
 		k.r.gaps = append(k.r.gaps, gap)
 		return nil
 	}
@@ -232,7 +232,7 @@ func (k *keeper) miss(gap *feedhistory.Gap) error {
 		}
 	}
 	without := *gap
-	without.Document = nil // Merge would take it as it is
+	without.Document = nil // Keep would take it as it is
 	k.r.gaps = append(k.r.gaps, &without)
 	return nil
 }

@@ -187,7 +187,7 @@ func TestKeepInterrupted(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, changes.Feed.Ledger.Gaps())
 		f, _ := m.Store.Feed(t.Context(), h.URL)
-		require.Equal(t, feedhistory.Whole, changes.Feed.Verdict, "%s %v", f.Mark, f.Ledger.Gaps())
+		require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict, "%s %v", f.Mark, f.Ledger.Gaps())
 		require.Equal(t, pool.present(), kept(t, m, h.URL))
 	})
 }
@@ -218,7 +218,7 @@ func TestKeepContinues(t *testing.T) {
 		}
 		changes, err := h.Keep(t.Context(), m)
 		require.NoError(t, err)
-		whole = changes.Feed.Verdict == feedhistory.Whole
+		whole = changes.Feed.Verdict == feedhistory.VerdictWhole
 	}
 	answers := map[string]int{}
 	for _, r := range w.requests {
@@ -262,12 +262,12 @@ func TestKeepSessions(t *testing.T) {
 	delete(s.docs, "/2") // it answers 500
 	report, err := s.Keep(t.Context(), m)
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Partial, report.Feed.Verdict)
+	require.Equal(t, feedhistory.VerdictPartial, report.Feed.Verdict)
 	s.docs["/2"] = strings.Replace(second, "jsessionid=0", fmt.Sprint("jsessionid=", session), 1)
 	s.asked.Took()
 	report, err = s.Keep(t.Context(), m)
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Whole, report.Feed.Verdict, "%v", report.Feed.Ledger.Gaps())
+	require.Equal(t, feedhistory.VerdictWhole, report.Feed.Verdict, "%v", report.Feed.Ledger.Gaps())
 	require.Equal(t, []string{"/f", "/3", "/2", "/1"}, s.asked.Took(), "the first older than the mark, and the rest")
 	require.Len(t, live(t, m.Store, s.URL), 4)
 }
@@ -322,7 +322,7 @@ func TestKeepRenumbered(t *testing.T) {
 						report, err := s.Keep(t.Context(), m)
 						require.NoError(t, err)
 						require.Empty(t, report.Feed.Ledger.Gaps())
-						require.Equal(t, feedhistory.Whole, report.Feed.Verdict)
+						require.Equal(t, feedhistory.VerdictWhole, report.Feed.Verdict)
 						require.Len(t, live(t, m.Store, s.URL), records+1)
 					}
 				})
@@ -344,7 +344,7 @@ func TestKeepGone(t *testing.T) {
 		s.asked.Took()
 		report, err := s.Keep(t.Context(), m)
 		require.NoError(t, err)
-		require.Equal(t, feedhistory.Partial, report.Feed.Verdict)
+		require.Equal(t, feedhistory.VerdictPartial, report.Feed.Verdict)
 		return len(s.asked.All())
 	}
 	for range 3 {
@@ -360,6 +360,6 @@ func TestKeepGone(t *testing.T) {
 	s.docs["/1"] = feed(day(1), "", record("urn:a", day(1)))
 	report, err := s.Keep(t.Context(), m)
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Whole, report.Feed.Verdict)
+	require.Equal(t, feedhistory.VerdictWhole, report.Feed.Verdict)
 	require.Len(t, live(t, m.Store, s.URL), 6)
 }

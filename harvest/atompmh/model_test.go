@@ -259,7 +259,7 @@ func (m *machine) idle() {
 // clean checks what is published.
 func (m *machine) clean() {
 	chain := check.Chain{Profile: check.AtomPMH}
-	for finding, err := range chain.Walk(m.t.Context(), m.consumer.HTTP, m.producer.URL()) {
+	for finding, err := range chain.Check(m.t.Context(), m.consumer.HTTP, m.producer.URL()) {
 		require.NoError(m.t, err)
 		require.Failf(m.t, "a finding", "%v\n%s", finding, m.out.text(m.t, "feed.atom"))
 	}

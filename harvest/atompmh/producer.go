@@ -378,7 +378,7 @@ func former(future []Item, published *feedhistory.Document) (entries []*feedhist
 func (p *Producer) canReplace(published *feedhistory.Document) error {
 	var why string
 	switch {
-	case published.Kind() == feedhistory.Archived:
+	case published.Kind() == feedhistory.KindArchived:
 		why = "it has archives"
 	case slices.ContainsFunc(published.Entries, isDeletion):
 		why = "it has deletion entries"

@@ -237,7 +237,7 @@ func TestProducer(t *testing.T) {
 					step(noon.Add(time.Duration(i) * time.Hour))
 					require.NoError(t, p.Update(t.Context()))
 					chain := check.Chain{Profile: check.AtomPMH}
-					for _, finding := range feedtest.All(t, chain.Walk(t.Context(), client, p.URL())) {
+					for _, finding := range feedtest.All(t, chain.Check(t.Context(), client, p.URL())) {
 						require.Failf(t, "a finding", "step %d: %v", i, finding)
 					}
 					_, _, err := steady.harvest(t.Context())

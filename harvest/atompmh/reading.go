@@ -142,13 +142,13 @@ func (r *reading) take(at *feedhistory.Reading, w walker) (more bool, err error)
 		return true, nil
 	case doc == nil:
 		return true, nil
-	case doc.Format != feedhistory.Atom && !r.hasBegun():
+	case doc.Format != feedhistory.FormatAtom && !r.hasBegun():
 		return false, notAtom(doc)
-	case doc.Format != feedhistory.Atom:
-		r.gaps = append(append(r.gaps, doc.Missing(feedhistory.Plain)...), harvest.NewGap(doc.URL, notAtom(doc)))
+	case doc.Format != feedhistory.FormatAtom:
+		r.gaps = append(append(r.gaps, doc.Missing(feedhistory.KindPlain)...), harvest.NewGap(doc.URL, notAtom(doc)))
 		return w.unchanged != nil, nil
 	default:
-		damage := doc.Missing(feedhistory.Plain) // anything missing outside its entries may only be lost
+		damage := doc.Missing(feedhistory.KindPlain) // anything missing outside its entries may only be lost
 		if gap := torn(doc); gap != nil && len(damage) == 0 {
 			damage = []*feedhistory.Gap{gap}
 		}
@@ -175,7 +175,7 @@ func torn(doc *feedhistory.Document) *feedhistory.Gap {
 // miss processes the readable part of a damaged document.
 func (r *reading) miss(gap *feedhistory.Gap) error {
 	r.gaps = append(r.gaps, gap)
-	if doc := gap.Document; doc != nil && doc.Format == feedhistory.Atom {
+	if doc := gap.Document; doc != nil && doc.Format == feedhistory.FormatAtom {
 		r.pool = r.pool || doc.Complete
 		return r.entries(doc)
 	}
@@ -202,7 +202,7 @@ func (r *reading) add(doc *feedhistory.Document, _ bool) (more bool, err error) 
 		r.completed()
 		return false, nil
 	}
-	return doubted || doc.Kind() == feedhistory.Archived, nil
+	return doubted || doc.Kind() == feedhistory.KindArchived, nil
 }
 
 // completed notes that the documents read are the whole pool.
@@ -272,7 +272,7 @@ func contradiction(doc *feedhistory.Document) (older feedhistory.Link, ok bool) 
 	if !doc.Complete {
 		return older, false
 	}
-	for _, link := range doc.Further(feedhistory.Complete) {
+	for _, link := range doc.Further(feedhistory.KindComplete) {
 		switch link.Rel {
 		case "prev-archive", "next", "previous", "last":
 			return link, true
@@ -536,7 +536,7 @@ func (v *heldEntry) change() (Change, error) {
 	if v.Text == "" {
 		return Change{Kind: Deleted, ID: v.ID, Time: v.At}, nil
 	}
-	e, err := feedhistory.ReadEntry(feedhistory.Atom, v.Text, "")
+	e, err := feedhistory.ReadEntry(feedhistory.FormatAtom, v.Text, "")
 	if err != nil {
 		return Change{}, err
 	}
@@ -546,7 +546,7 @@ func (v *heldEntry) change() (Change, error) {
 		if !old.At.Before(v.At) || i > 0 && old.At.Equal(v.Earlier[i-1].At) {
 			continue
 		}
-		e, err := feedhistory.ReadEntry(feedhistory.Atom, old.Text, "")
+		e, err := feedhistory.ReadEntry(feedhistory.FormatAtom, old.Text, "")
 		if err != nil {
 			return Change{}, err
 		}

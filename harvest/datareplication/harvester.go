@@ -720,7 +720,7 @@ func (r *run) request(ctx context.Context, method, url string) (*wire.Page, erro
 // foreign refuses a URL outside of the feed's origin, if the client's policy demands
 // it.
 func (r *run) foreign(address string) error {
-	if r.h.HTTP == nil || !r.h.HTTP.SameOrigin {
+	if r.h.HTTP == nil || !r.h.HTTP.OneOrigin {
 		return nil
 	}
 	if iri.AreSameOrigin(r.h.URL, address) {

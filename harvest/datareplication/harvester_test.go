@@ -638,7 +638,7 @@ func TestSameOrigin(t *testing.T) {
 		got, err := collect(c.Harvest(t.Context(), Mark{}))
 		require.NoError(t, err)
 		require.NotEmpty(t, got)
-		c.HTTP.SameOrigin = true
+		c.HTTP.OneOrigin = true
 		got, err = collect(c.Harvest(t.Context(), Mark{}))
 		refused := feedtest.ErrorAs[*feedhistory.FetchError](t, err)
 		require.Contains(t, refused.URL, "example.com")

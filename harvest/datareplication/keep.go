@@ -48,7 +48,7 @@ type Resources struct {
 // If something has come before an error, the error is among the Gaps of the result, and
 // the next Keep continues from there. Otherwise Keep returns the error, which comes
 // from the harvest, the store or the context. Without a Snapshot, entities may have
-// been removed from the feed before, so the verdict is not Whole. Resources deleted
+// been removed from the feed before, so the verdict is not whole. Resources deleted
 // unseen, before harvest.ErrReach, stay in the mirror when a second snapshot is read.
 func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*mirror.Report, error) {
 	const name = "datareplication"
@@ -64,7 +64,7 @@ func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror, of Resources) (*
 		mark, _ := json.Marshal(k.mark) // cannot fail: the stamp was text before
 		return mark
 	}
-	return m.Merge(ctx, h.URL, mirror.Source{
+	return m.Keep(ctx, h.URL, mirror.Source{
 		Name: name, Readings: k.readings(ctx), Mark: mark,
 		End: func() (json.RawMessage, bool, time.Time) {
 			return mark(), h.Snapshot != "" && of.Key != nil, time.Time{}
@@ -151,7 +151,7 @@ func (k *keeper) readings(ctx context.Context) iter.Seq2[*feedhistory.Reading, e
 }
 
 func (k *keeper) begin() {
-	k.doc = &feedhistory.Document{Format: feedhistory.Atom, Title: k.h.URL, URL: k.h.URL}
+	k.doc = &feedhistory.Document{Format: feedhistory.FormatAtom, Title: k.h.URL, URL: k.h.URL}
 	k.bytes, k.places = 0, append(k.places[:0], k.place)
 }
 

@@ -102,7 +102,7 @@ func TestMirrorSnapshot(t *testing.T) {
 		c := serve(out).client()
 		c.Snapshot = base + "snapshot"
 		changes := keep(t, store, c, Resources{Key: keyOf})
-		require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+		require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict)
 		all := mirrored(t, store)
 		require.Len(t, all, 8)
 		require.Equal(t, "a=2", all["urn:a"])
@@ -117,7 +117,7 @@ func TestMirrorLog(t *testing.T) {
 	p := newProducer(out)
 	require.NoError(t, p.Append(t.Context(), operation(Put, "1", "a"), operation(Delete, "2", ""), operation(Patch, "3", "b")))
 	changes := keep(t, store, serve(out).client(), Resources{})
-	require.NotEqual(t, feedhistory.Whole, changes.Feed.Verdict)
+	require.NotEqual(t, feedhistory.VerdictWhole, changes.Feed.Verdict)
 	require.Equal(t, map[string]string{"1": "a", "2": "", "3": "b"}, mirrored(t, store))
 	for _, r := range feedtest.All(t, store.Entries(t.Context(), mirror.Query{Limit: 1})) {
 		require.Contains(t, r.Content.Data, `<category term="PATCH"`)

@@ -124,7 +124,7 @@ func (h *Handler) document(items []Item) *feedhistory.Document {
 func (h *Handler) write(w http.ResponseWriter, r *http.Request, items []Item, covered Range, whole bool) error {
 	var body bytes.Buffer
 	write, kind := compose.WriteAtom, "application/atom+xml"
-	if h.Format == feedhistory.RSS {
+	if h.Format == feedhistory.FormatRSS {
 		write, kind = compose.WriteRSS, "application/rss+xml"
 	}
 	if err := write(&body, h.document(items)); err != nil {

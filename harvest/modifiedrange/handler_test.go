@@ -120,7 +120,7 @@ func TestHandlerKeepsGroups(t *testing.T) {
 // Duties: modified-range#3.
 func TestHandlerSettings(t *testing.T) {
 	h := abc(t).handler(1)
-	h.Partial, h.Format = 226, feedhistory.RSS
+	h.Partial, h.Format = 226, feedhistory.FormatRSS
 	h.Head = &feedhistory.Document{Title: "Letters"}
 	resp, got := get(t, h, "/", "Modified-Range", "/2026-01-02T00:00:00Z")
 	assert.Equal(t, 200, resp.StatusCode)

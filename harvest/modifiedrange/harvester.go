@@ -466,7 +466,7 @@ func (r *run) ask() (*answer, error) {
 	if err = cmp.Or(cut, err); err != nil {
 		return nil, r.damaged(doc, header, err)
 	}
-	if missing := doc.Missing(feedhistory.Complete); len(missing) > 0 {
+	if missing := doc.Missing(feedhistory.KindComplete); len(missing) > 0 {
 		return nil, r.damaged(doc, header, missing[0].Err)
 	}
 	a := &answer{span: r.span, sent: sent, status: status, doc: doc}
@@ -619,7 +619,7 @@ func (h *Harvester) Keep(ctx context.Context, m *mirror.Mirror) (*mirror.Report,
 		mark, _ := json.Marshal(next) // cannot fail: the times were text before
 		return mark, whole, time.Time{}
 	}
-	return m.Merge(ctx, h.URL, mirror.Source{
+	return m.Keep(ctx, h.URL, mirror.Source{
 		Name: name, Readings: run.Readings(), Stamp: func(e *feedhistory.Entry) time.Time { return run.stamp.of(e) },
 		End: mark, Adds: from.Rest != Rest{},
 		Mark: func() json.RawMessage {

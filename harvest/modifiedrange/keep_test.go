@@ -29,7 +29,7 @@ func TestKeep(t *testing.T) {
 
 	changes, err := c.Keep(t.Context(), m)
 	require.NoError(t, err)
-	require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+	require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict)
 	require.Equal(t, 4, changes.Added)
 
 	collection.now = start.Add(3 * time.Hour)
@@ -38,7 +38,7 @@ func TestKeep(t *testing.T) {
 	changes, err = c.Keep(t.Context(), m)
 	require.NoError(t, err)
 	require.Equal(t, []int{0, 1, 1}, []int{changes.Added, changes.Changed, changes.Deleted})
-	require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+	require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict)
 
 	got := map[string]string{}
 	for _, r := range feedtest.All(t, m.Store.Entries(t.Context(), mirror.Query{Feed: c.URL})) {
@@ -81,7 +81,7 @@ func TestKeepContinues(t *testing.T) {
 			}
 			changes, err := c.Keep(t.Context(), m)
 			require.NoError(t, err)
-			if whole = changes.Feed.Verdict == feedhistory.Whole; !whole {
+			if whole = changes.Feed.Verdict == feedhistory.VerdictWhole; !whole {
 				require.NotEmpty(t, changes.Feed.Ledger.Gaps())
 			}
 		}

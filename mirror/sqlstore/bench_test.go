@@ -66,7 +66,7 @@ func (w *writer) change(f *mirror.Feed, entries int) *mirror.Commit {
 			Added: updated, Changed: updated,
 			Copy: mirror.Copy{At: updated, Rank: c.Documents[0].Rank, Digest: fmt.Sprintf("%032x", w.next)},
 			Content: mirror.Content{
-				Format: feedhistory.Atom, Title: title, Link: id, Updated: updated,
+				Format: feedhistory.FormatAtom, Title: title, Link: id, Updated: updated,
 				Data: `<entry xmlns="http://www.w3.org/2005/Atom"><title>` + title + `</title><id>` + id + `</id><link href="` + id +
 					`"/><updated>` + updated.Format(time.RFC3339) + `</updated><content type="html">&lt;p&gt;` + text.String() + `&lt;/p&gt;</content></entry>`,
 			},
@@ -172,7 +172,7 @@ func BenchmarkFeeds(b *testing.B) {
 		feeds := feedtest.Scaled(10_000, 500)
 		for n := range feeds {
 			last = &mirror.Feed{
-				URL: fmt.Sprintf("https://example.org/feeds/%d", n*7919%feeds), Title: "A feed", Kind: feedhistory.Archived,
+				URL: fmt.Sprintf("https://example.org/feeds/%d", n*7919%feeds), Title: "A feed", Kind: feedhistory.KindArchived,
 				Entries: 10, Polled: now, Next: now.Add(time.Duration(n-99) * time.Minute),
 				Head: strings.Repeat("x", 500),
 			}

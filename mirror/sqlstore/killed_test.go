@@ -90,7 +90,7 @@ func TestKilledMirror(t *testing.T) {
 		changes, err = newMirror(t, store).Update(t.Context(), site.URL+"/feed")
 		require.NoError(t, err)
 		require.NoError(t, changes.Failure)
-		require.Equal(t, feedhistory.Whole, changes.Feed.Verdict, "%v", changes.Feed.Ledger.Gaps())
+		require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict, "%v", changes.Feed.Ledger.Gaps())
 		testCounts(t, store, site.URL+"/feed")
 		if d.dialect == sqlstore.SQLite {
 			var sound string
@@ -175,7 +175,7 @@ func TestTwoMirrors(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, changes.Failure)
 		require.Equal(t, model.Published(), held(t, store, url))
-		require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+		require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict)
 		testCounts(t, store, url)
 	})
 }

@@ -181,7 +181,7 @@ func testGoesOn(t *testing.T, s *sqlstore.Store, want released) {
 	changes, err := m.Update(t.Context(), url)
 	require.NoError(t, err)
 	require.NoError(t, changes.Failure)
-	require.Equal(t, feedhistory.Whole, changes.Feed.Verdict)
+	require.Equal(t, feedhistory.VerdictWhole, changes.Feed.Verdict)
 	require.Equal(t, map[string]string{"urn:hole:1": "One", "urn:hole:2": "Two, edited"}, held(t, s, url))
 	require.Len(t, feedtest.All(t, s.Versions(t.Context(), url, "urn:hole:2")), 1)
 	require.Len(t, feedtest.All(t, s.Entries(t.Context(), mirror.Query{Search: "edited"})), 1)

@@ -175,7 +175,7 @@ func (r *repair) restart(key any) (url string, err error) {
 	if err != nil {
 		return "", err
 	}
-	f.Verdict, f.Documents = feedhistory.Partial, 0
+	f.Verdict, f.Documents = feedhistory.VerdictPartial, 0
 	f.Ledger.Reset(true)
 	if state, err = stateText(f); err != nil {
 		return "", err

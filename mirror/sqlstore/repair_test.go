@@ -44,7 +44,7 @@ func TestRepair(t *testing.T) {
 				require.Equal(t, []string{galleryURL}, feeds)
 				f, err := to.Feed(t.Context(), galleryURL)
 				require.NoError(t, err)
-				require.Equal(t, feedhistory.Partial, f.Verdict)
+				require.Equal(t, feedhistory.VerdictPartial, f.Verdict)
 				got := held(t, to, galleryURL)
 				for id, title := range want {
 					if _, ok := got[id]; ok {
@@ -55,7 +55,7 @@ func TestRepair(t *testing.T) {
 				}
 				r, err := gallery(to, 3, "a", "b").Update(t.Context(), galleryURL)
 				require.NoError(t, err)
-				require.Equal(t, feedhistory.Whole, r.Feed.Verdict, "%v", r.Feed.Ledger.Gaps())
+				require.Equal(t, feedhistory.VerdictWhole, r.Feed.Verdict, "%v", r.Feed.Ledger.Gaps())
 			} else {
 				require.Empty(t, feeds)
 			}

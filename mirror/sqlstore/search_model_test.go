@@ -68,7 +68,7 @@ func commitBoth(t *rapid.T, s, memory mirror.Store, url string) {
 			ID: fmt.Sprint(id), State: rapid.SampledFrom([]mirror.State{mirror.Live, mirror.Live, mirror.Live, mirror.Deleted}).Draw(t, "state"),
 			FirstCommit: 1, LastCommit: f.Commits + 1, Added: minute(rapid.IntRange(1, 10).Draw(t, "time")), Copy: mirror.Copy{Digest: fmt.Sprint(f.Commits)},
 			Content: mirror.Content{
-				Format: feedhistory.Atom, Title: title,
+				Format: feedhistory.FormatAtom, Title: title,
 				Data: `<entry xmlns="http://www.w3.org/2005/Atom"><content>` + rapid.SampledFrom([]string{"", "also", "all"}).Draw(t, "content") + `</content></entry>`,
 			},
 		})

@@ -94,14 +94,14 @@ func TestCommitNew(t *testing.T) {
 			c := &mirror.Commit{Feed: &mirror.Feed{URL: url, Title: "nul \x00", Private: true, Entries: int64(entries)}, Keep: 2}
 			for i := range entries {
 				c.Put = append(c.Put, &mirror.Record{ID: fmt.Sprint(url, "#", i), State: mirror.Live, FirstCommit: 1, LastCommit: 1,
-					Copy: mirror.Copy{Digest: "new"}, Content: mirror.Content{Format: feedhistory.Atom, Title: "word", Data: "<entry/>"}})
+					Copy: mirror.Copy{Digest: "new"}, Content: mirror.Content{Format: feedhistory.FormatAtom, Title: "word", Data: "<entry/>"}})
 			}
 			return c
 		}
 		batch := func() []*mirror.Commit {
 			kept := first("http://c.example/"+strings.Repeat("long", 400), 1)
-			kept.Versions = []*mirror.Record{{ID: kept.Put[0].ID, Copy: mirror.Copy{Digest: "old"}, Content: mirror.Content{Format: feedhistory.RSS, Data: "<item/>"}},
-				{ID: kept.Put[0].ID, Copy: mirror.Copy{Digest: "new"}, Content: mirror.Content{Format: feedhistory.RSS, Data: "<item/>"}}}
+			kept.Versions = []*mirror.Record{{ID: kept.Put[0].ID, Copy: mirror.Copy{Digest: "old"}, Content: mirror.Content{Format: feedhistory.FormatRSS, Data: "<item/>"}},
+				{ID: kept.Put[0].ID, Copy: mirror.Copy{Digest: "new"}, Content: mirror.Content{Format: feedhistory.FormatRSS, Data: "<item/>"}}}
 			kept.Touch = []*mirror.Record{{ID: "trace", State: mirror.Unseen}}
 			filed := first("http://d.example/", 3)
 			filed.Documents = []*mirror.DocumentRecord{{URL: "http://d.example/1", Names: []string{"http://d.example/1"}}}

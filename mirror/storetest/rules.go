@@ -433,11 +433,11 @@ func testSearch(_ *testing.T, w *world) {
 	w.put(feedURL, records...)
 	json := live("json", at(0))
 	json.Content = mirror.Content{
-		Format: feedhistory.JSONFeed, Data: `{"id":"json","content_html":"<b>gazelle</b>","title":"Jay"}`, Title: "Jay",
+		Format: feedhistory.FormatJSONFeed, Data: `{"id":"json","content_html":"<b>gazelle</b>","title":"Jay"}`, Title: "Jay",
 	}
 	rss := live("rss", at(0))
 	rss.Content = mirror.Content{
-		Format: feedhistory.RSS, Data: `<item><guid>rss</guid><title>Ar</title><description>a &lt;i&gt;gazelle&lt;/i&gt; too</description></item>`, Title: "Ar",
+		Format: feedhistory.FormatRSS, Data: `<item><guid>rss</guid><title>Ar</title><description>a &lt;i&gt;gazelle&lt;/i&gt; too</description></item>`, Title: "Ar",
 	}
 	damaged := live("damaged", at(0))
 	damaged.Content.Data, damaged.Content.Title = "<entry", "gazelle"

@@ -266,7 +266,7 @@ func live(id string, updated time.Time) *mirror.Record {
 // content returns the content of an Atom entry. Title and text are markup.
 func content(title, text string, updated time.Time) mirror.Content {
 	return mirror.Content{
-		Format: feedhistory.Atom,
+		Format: feedhistory.FormatAtom,
 		Data: `<entry xmlns="http://www.w3.org/2005/Atom"><title>` + title + `</title>` +
 			`<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">` + text + `</div></content></entry>`,
 		Title: title, Updated: updated,

@@ -75,7 +75,7 @@ func TestAddEntry(t *testing.T) {
 		`<content type="image/png">YWJj</content>`:                                                                                      "",
 		`<content type="TEXT/markdown">a *b*</content>`:                                                                                 "a b",
 	} {
-		e, err := feedhistory.ReadEntry(feedhistory.Atom, atom(inside), "")
+		e, err := feedhistory.ReadEntry(feedhistory.FormatAtom, atom(inside), "")
 		require.NoError(t, err)
 		var s Set
 		s.AddEntry(e)
@@ -88,7 +88,7 @@ func BenchmarkAddEntry(b *testing.B) {
 	data := `<entry xmlns="http://www.w3.org/2005/Atom"><content type="html">&lt;p&gt;` + text + `&lt;/p&gt;</content></entry>`
 	var s Set
 	for b.Loop() {
-		e, _ := feedhistory.ReadEntry(feedhistory.Atom, data, "")
+		e, _ := feedhistory.ReadEntry(feedhistory.FormatAtom, data, "")
 		s.Reset()
 		s.AddEntry(e)
 	}

@@ -60,7 +60,7 @@ func Fetch(t testing.TB, out fs.FS, base, name string) map[string]string {
 	h, err := c.Fetch(t.Context(), base+name)
 	require.NoError(t, err)
 	require.Empty(t, h.Gaps)
-	require.Equal(t, feedhistory.Whole, h.Verdict(), "kind %v", h.Kind)
+	require.Equal(t, feedhistory.VerdictWhole, h.Verdict(), "kind %v", h.Kind)
 	requireLinks(t, out, base, base+name)
 	found := map[string]string{}
 	for _, e := range h.Entries {

@@ -118,7 +118,7 @@ func TestHeaders(t *testing.T) {
 	requireHeads()
 
 	rss := newPublisher(out)
-	rss.Format = feedhistory.RSS
+	rss.Format = feedhistory.FormatRSS
 	require.NoError(t, rss.Append(t.Context(), entries(t, 1, 2)...))
 	kind, _ := head(prefix + "/feed.rss")
 	require.Equal(t, "application/rss+xml", kind)

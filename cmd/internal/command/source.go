@@ -380,7 +380,7 @@ func (f *Backfill) Walk(ctx context.Context, client *feedhistory.Client, url str
 			return &backfill.Recovery{History: h}
 		}}
 	}
-	w := b.Walk(ctx, url, backfill.Probe{})
+	w := b.Attempt(ctx, url, backfill.Probe{})
 	return walk{w.Readings(), w.Recovery}
 }
 
@@ -423,7 +423,7 @@ func (f *Backfill) VerdictText(r *backfill.Recovery) string {
 	v := r.Verdict()
 	by := "Recovered by " + strings.ReplaceAll(r.RecoveredBy, ", ", " and ")
 	switch {
-	case r.RecoveredBy == "" && v == feedhistory.Window && (f.Backfill || f.BackfillArchive != ""):
+	case r.RecoveredBy == "" && v == feedhistory.VerdictWindow && (f.Backfill || f.BackfillArchive != ""):
 		text := show.VerdictText(v) + " No method found any"
 		if r.Probe.Reason != "" {
 			text += ": " + r.Probe.Reason
@@ -431,9 +431,9 @@ func (f *Backfill) VerdictText(r *backfill.Recovery) string {
 		return text + "."
 	case r.RecoveredBy == "":
 		return show.VerdictText(v)
-	case v == feedhistory.Whole:
+	case v == feedhistory.VerdictWhole:
 		return by + ": every entry that the server counted is here."
-	case v == feedhistory.Lossy:
+	case v == feedhistory.VerdictLossy:
 		return by + ", which the feed itself does not declare: entries may have slipped through."
 	}
 	return by + ". " + show.VerdictText(v)
@@ -443,7 +443,7 @@ func (f *Backfill) VerdictText(r *backfill.Recovery) string {
 func DocumentOf(r *backfill.Recovery) *feedhistory.Document {
 	doc := compose.History(r.History)
 	doc.Entries = append(compose.PseudoEntries(r.History), doc.Entries...)
-	doc.Complete = r.Verdict() == feedhistory.Whole
+	doc.Complete = r.Verdict() == feedhistory.VerdictWhole
 	return doc
 }
 
@@ -483,7 +483,7 @@ func BackfillMethods(doc *feedhistory.Document) (names []string) {
 // first document or head and the findings so far; "" if there is nothing to look for. Only a
 // public feed's address may be told to an archive.
 func OlderHint(verb, url string, doc *feedhistory.Document, v feedhistory.Verdict, found backfill.Probe, isPrivate bool) string {
-	if doc == nil || doc.Kind() != feedhistory.Plain || v == feedhistory.Whole {
+	if doc == nil || doc.Kind() != feedhistory.KindPlain || v == feedhistory.VerdictWhole {
 		return ""
 	}
 	tried := append(found.Names(), found.Tried...)
@@ -495,7 +495,7 @@ func OlderHint(verb, url string, doc *feedhistory.Document, v feedhistory.Verdic
 	switch {
 	case len(untried) > 0:
 		return fmt.Sprintf("the feed may have older entries; to look for them (%s): %s %s", strings.Join(untried, ", "), command, url)
-	case slices.Contains(tried, backfill.Memento{}.Name()) || isPrivate || v == feedhistory.Partial:
+	case slices.Contains(tried, backfill.Memento{}.Name()) || isPrivate || v == feedhistory.VerdictPartial:
 		return ""
 	}
 	return fmt.Sprintf("a web archive may have older entries; to ask one: %s-archive wayback %s", command, url)
@@ -504,7 +504,7 @@ func OlderHint(verb, url string, doc *feedhistory.Document, v feedhistory.Verdic
 // OlderHintOf is OlderHint for a mirrored feed.
 func OlderHintOf(f *mirror.Feed) string {
 	head, err := f.Document()
-	if err != nil || f.Kind != feedhistory.Plain || f.Alias != "" || f.Gone || show.IsHarvested(f) {
+	if err != nil || f.Kind != feedhistory.KindPlain || f.Alias != "" || f.Gone || show.IsHarvested(f) {
 		return ""
 	}
 	return OlderHint("sync", show.Address(f.URL), head, f.Verdict, backfill.Findings(f), f.Private)

@@ -351,7 +351,7 @@ func (o *Outcome) Text(c *mirror.Report) string {
 	result := fmt.Sprintf("%s: %s · %s", address, changes, c.Feed.Verdict)
 	if !c.Feed.WholeAsOf().IsZero() {
 		result += " as of " + c.Feed.WholeAsOf().UTC().Format(time.DateOnly)
-	} else if c.Feed.Verdict == feedhistory.Whole && !c.Feed.Ledger.Checked().IsZero() && time.Since(c.Feed.Ledger.Checked()) > 48*time.Hour {
+	} else if c.Feed.Verdict == feedhistory.VerdictWhole && !c.Feed.Ledger.Checked().IsZero() && time.Since(c.Feed.Ledger.Checked()) > 48*time.Hour {
 		result += ", archives as of " + c.Feed.Ledger.Checked().UTC().Format(time.DateOnly)
 	}
 	switch o.kind {

@@ -128,7 +128,7 @@ func (s *Sync) end(ctx context.Context, o Outcome) error {
 // hint collects what may be done for a feed that does not declare its history. It returns an
 // error of the store.
 func (s *Sync) hint(ctx context.Context, o Outcome) error {
-	if o.kind != polled || o.Report.Feed.Kind != feedhistory.Plain || s.Every {
+	if o.kind != polled || o.Report.Feed.Kind != feedhistory.KindPlain || s.Every {
 		return nil
 	}
 	f, err := s.Poller.Mirror.Store.Feed(ctx, o.URL)

@@ -433,7 +433,7 @@ func load[T any](w *command.World, p *Pooled, read func(T) (*mirror.Record, erro
 func newItem(id string, at time.Time, deleted bool, e *feedhistory.Entry) *mirror.Record {
 	r := &mirror.Record{
 		ID: id, State: mirror.Live, Copy: mirror.Copy{At: at, Digest: e.Digest()},
-		Content: mirror.Content{Format: feedhistory.Atom, Data: string(e.XML()), Title: e.Title().Plain(), Updated: at},
+		Content: mirror.Content{Format: feedhistory.FormatAtom, Data: string(e.XML()), Title: e.Title().Plain(), Updated: at},
 	}
 	if deleted {
 		r.State, r.Tombstone = mirror.Deleted, mirror.TombstoneRecord{When: at}

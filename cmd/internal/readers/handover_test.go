@@ -99,7 +99,7 @@ func TestHandover(t *testing.T) {
 	w.polled("three", "six")
 	require.NoError(t, w.Reader.Check(t.Context()))
 	require.Equal(t, &Report{
-		Feed: w.feed, ID: w.to.ID, Entries: 6, Shown: 2, Had: 1, Added: 3, Verdict: feedhistory.Whole, Refused: []Refusal{},
+		Feed: w.feed, ID: w.to.ID, Entries: 6, Shown: 2, Had: 1, Added: 3, Verdict: feedhistory.VerdictWhole, Refused: []Refusal{},
 	}, w.run(t))
 	require.Equal(t, []string{"three", "six", "One", "A note without a title", "Four"}, w.titles())
 
@@ -118,7 +118,7 @@ func TestHandover(t *testing.T) {
 
 	before := w.model.Entries()
 	require.Equal(t, &Report{
-		Feed: w.feed, ID: w.to.ID, Entries: 6, Shown: 2, Had: 4, Verdict: feedhistory.Whole, Refused: []Refusal{},
+		Feed: w.feed, ID: w.to.ID, Entries: 6, Shown: 2, Had: 4, Verdict: feedhistory.VerdictWhole, Refused: []Refusal{},
 	}, w.run(t))
 	require.Equal(t, before, w.model.Entries())
 }

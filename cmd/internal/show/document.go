@@ -242,7 +242,7 @@ func NewHead(d *feedhistory.Document) *Head {
 // atomHead returns the head section of a document as Atom; "" if it cannot be written.
 func atomHead(d *feedhistory.Document) string {
 	var text strings.Builder
-	w := compose.NewWriter(&text, feedhistory.Atom, d.Head())
+	w := compose.NewWriter(&text, feedhistory.FormatAtom, d.Head())
 	w.Verbatim = true // publish repairs it
 	if w.Close() != nil {
 		return ""
@@ -331,7 +331,7 @@ func Second(t time.Time) string {
 func Place(line, column int) string { return fmt.Sprintf("line %d, column %d", line, column) }
 
 // formatNames are the names of formats in text for people.
-var formatNames = map[feedhistory.Format]string{feedhistory.Atom: "Atom", feedhistory.RSS: "RSS", feedhistory.JSONFeed: "JSON Feed"}
+var formatNames = map[feedhistory.Format]string{feedhistory.FormatAtom: "Atom", feedhistory.FormatRSS: "RSS", feedhistory.FormatJSONFeed: "JSON Feed"}
 
 // FormatText returns the usual name of a format.
 func FormatText(f feedhistory.Format) string { return cmp.Or(formatNames[f], string(f)) }
@@ -343,15 +343,15 @@ func KindName(k feedhistory.Kind) string { return string(cmp.Or(k, feedhistory.K
 func KindText(d *feedhistory.Document) string {
 	s := string(d.Kind()) + ": "
 	switch d.Kind() {
-	case feedhistory.Complete:
+	case feedhistory.KindComplete:
 		s += "this document has every entry of the feed"
-	case feedhistory.Archived:
+	case feedhistory.KindArchived:
 		if _, newer := d.Links.Rel("next-archive"); d.Archive || newer {
 			s += "this is one of the archive documents of a feed"
 		} else {
 			s += "this is the newest document of a feed whose older entries are in archives"
 		}
-	case feedhistory.Paged:
+	case feedhistory.KindPaged:
 		s += "this is one page of a series"
 	default:
 		s += "this document has the latest entries; it does not say whether there are older ones"
@@ -377,11 +377,11 @@ func FlagText(d *feedhistory.Document) string {
 // VerdictText is the meaning of a verdict.
 func VerdictText(v feedhistory.Verdict) string {
 	switch v {
-	case feedhistory.Whole:
+	case feedhistory.VerdictWhole:
 		return "Every entry the feed says it has is here."
-	case feedhistory.Window:
+	case feedhistory.VerdictWindow:
 		return "These are the feed's latest entries; it does not say whether there were earlier ones."
-	case feedhistory.Lossy:
+	case feedhistory.VerdictLossy:
 		return "Every page was read, but pages shift while a feed grows: entries may have slipped through."
 	}
 	return "Something is missing:"

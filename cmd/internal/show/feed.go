@@ -76,11 +76,11 @@ func row(verdict, entries, newest, polled, next string) string {
 // StyleOf returns the style of a verdict.
 func StyleOf(v feedhistory.Verdict) terminal.Style {
 	switch v {
-	case feedhistory.Whole:
+	case feedhistory.VerdictWhole:
 		return terminal.Good
-	case feedhistory.Lossy:
+	case feedhistory.VerdictLossy:
 		return terminal.Doubtful
-	case feedhistory.Partial:
+	case feedhistory.VerdictPartial:
 		return terminal.Bad
 	}
 	return ""
@@ -176,9 +176,9 @@ func meaning(f *mirror.Feed) string {
 	switch {
 	case !f.WholeAsOf().IsZero():
 		return "These are all entries the server counted on " + terminal.Time(f.WholeAsOf()) + ", and those added by polls since."
-	case f.Verdict == feedhistory.Lossy && f.Kind == feedhistory.Plain:
+	case f.Verdict == feedhistory.VerdictLossy && f.Kind == feedhistory.KindPlain:
 		return "Everything the server shows was read, but the feed does not declare its history: entries may have slipped through."
-	case f.Verdict != feedhistory.Partial:
+	case f.Verdict != feedhistory.VerdictPartial:
 		return VerdictText(f.Verdict)
 	case f.Importing():
 		return "Its import is not complete."

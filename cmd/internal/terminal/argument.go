@@ -606,7 +606,7 @@ const (
 
 // ExitOf returns the exit status for a verdict. An unknown one is no better than partial.
 func ExitOf(v feedhistory.Verdict) int {
-	if v == feedhistory.Partial || v == feedhistory.Unknown {
+	if v == feedhistory.VerdictPartial || v == feedhistory.VerdictUnknown {
 		return ExitPartial
 	}
 	return ExitOK

@@ -132,7 +132,7 @@ func (c *crawler) paths(status int) (found []string) {
 func serveLargeFeed(w http.ResponseWriter, _ *http.Request) {
 	head := &feedhistory.Document{
 		ID: "urn:large", Title: "Soundings", Updated: time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC), Authors: []feedhistory.Person{{Name: "Ada"}},
-		Format: feedhistory.Atom,
+		Format: feedhistory.FormatAtom,
 	}
 	for n := range 30 {
 		e, err := compose.Draft{

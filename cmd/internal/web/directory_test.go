@@ -181,7 +181,7 @@ func readAt(url string) (l mirror.Ledger) {
 // fill makes one feed, in commits of a thousand entries.
 func fill(t testing.TB, store mirror.Store, n, entries int) {
 	feed := &mirror.Feed{
-		URL: figureURL(n), Title: fmt.Sprintf("Feed %04d", n), Kind: feedhistory.Archived, Verdict: feedhistory.Whole,
+		URL: figureURL(n), Title: fmt.Sprintf("Feed %04d", n), Kind: feedhistory.KindArchived, Verdict: feedhistory.VerdictWhole,
 		Polls: 1, Polled: time.Now(), Next: time.Now().Add(1000 * time.Hour), Changed: time.Now(),
 	}
 	feed.Ledger = readAt(feed.URL)
@@ -199,7 +199,7 @@ func fill(t testing.TB, store mirror.Store, n, entries int) {
 				Feed: feed.URL, ID: id, State: mirror.Live, Archived: true, FirstCommit: feed.Commits + 1, LastCommit: feed.Commits + 1,
 				Added: feed.Polled, Changed: feed.Polled, Copy: mirror.Copy{At: when, Rank: mirror.Rank{Time: when, Seq: int64(i)}, Digest: id},
 				Content: mirror.Content{
-					Format: feedhistory.Atom, Title: title, Link: "https://feed.example/" + id, Updated: when, Published: when,
+					Format: feedhistory.FormatAtom, Title: title, Link: "https://feed.example/" + id, Updated: when, Published: when,
 					Data: fmt.Sprintf(`<entry xmlns="http://www.w3.org/2005/Atom"><id>%s</id><title>%s</title><updated>%s</updated>`+
 						`<link href="https://feed.example/%s"/><content type="html">&lt;p&gt;%s&lt;/p&gt;</content></entry>`,
 						id, title, when.Format(time.RFC3339Nano), id, sentence(r, 60)),

@@ -139,7 +139,7 @@ func gapsOf(feed *mirror.Feed) (views []gapView) {
 			v.What, v.Todo = "A document has not been read yet", feed.Unfinished || feed.More
 		case gap.Reason == feedhistory.ReasonLoop:
 			v.What = "The chain of documents leads back into itself"
-		case feed.Kind == feedhistory.Paged:
+		case feed.Kind == feedhistory.KindPaged:
 			v.What = "A page could not be retrieved"
 		}
 		views = append(views, v)

@@ -340,7 +340,7 @@ func (s *Server) rows(ctx context.Context, l listing) ([]row, error) {
 		if feed.Alias != "" || !l.isIn(feed) || slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }) {
 			continue
 		}
-		r := row{url: feed.URL, title: title, missing: int(feedhistory.Whole - feed.Verdict), entries: feed.Entries}
+		r := row{url: feed.URL, title: title, missing: int(feedhistory.VerdictWhole - feed.Verdict), entries: feed.Entries}
 		if isFresh(feed) {
 			r.missing = -1 // unknown
 		}

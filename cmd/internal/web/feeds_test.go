@@ -80,7 +80,7 @@ func TestFeedListPages(t *testing.T) {
 	s := &Server{Store: store}
 	const feeds = 2*feedsPerPage + 50
 	for n := range feeds {
-		feed := &mirror.Feed{URL: fmt.Sprintf("https://feed%03d.example/", n*37%feeds), Title: fmt.Sprintf("T%03d", n), Verdict: feedhistory.Whole - feedhistory.Verdict(n%4), Entries: 0}
+		feed := &mirror.Feed{URL: fmt.Sprintf("https://feed%03d.example/", n*37%feeds), Title: fmt.Sprintf("T%03d", n), Verdict: feedhistory.VerdictWhole - feedhistory.Verdict(n%4), Entries: 0}
 		feed.Ledger = readAt(feed.URL)
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
 	}

@@ -86,8 +86,8 @@ func (s *Server) overview(ctx context.Context) (*overviewPage, error) {
 			years[year] += n
 		}
 	}
-	p.Verdicts = shares(verdicts, p.Feeds-p.Unread, feedhistory.Whole, feedhistory.Window, feedhistory.Lossy, feedhistory.Partial)
-	p.Kinds = shares(kinds, p.Feeds-p.Unread, feedhistory.Complete, feedhistory.Archived, feedhistory.Paged, feedhistory.Plain)
+	p.Verdicts = shares(verdicts, p.Feeds-p.Unread, feedhistory.VerdictWhole, feedhistory.VerdictWindow, feedhistory.VerdictLossy, feedhistory.VerdictPartial)
+	p.Kinds = shares(kinds, p.Feeds-p.Unread, feedhistory.KindComplete, feedhistory.KindArchived, feedhistory.KindPaged, feedhistory.KindPlain)
 	p.Chart = newYearChart(years, s.now().UTC().Year())
 	for i := range p.Largest {
 		p.Largest[i].Percent = tenth(100 * float64(p.Largest[i].bytes) / float64(p.Largest[0].bytes))

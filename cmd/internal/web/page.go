@@ -337,9 +337,9 @@ func tail(address string) string {
 // verdictAside explains a verdict whose word is not clear by itself.
 func verdictAside(v feedhistory.Verdict) string {
 	switch v {
-	case feedhistory.Window:
+	case feedhistory.VerdictWindow:
 		return "recent only"
-	case feedhistory.Lossy:
+	case feedhistory.VerdictLossy:
 		return "may have holes"
 	}
 	return ""
@@ -348,11 +348,11 @@ func verdictAside(v feedhistory.Verdict) string {
 // verdictText explains a verdict on a mirror.
 func verdictText(v feedhistory.Verdict) string {
 	switch v {
-	case feedhistory.Whole:
+	case feedhistory.VerdictWhole:
 		return "Every entry the feed says it has is here."
-	case feedhistory.Window:
+	case feedhistory.VerdictWindow:
 		return "The feed lists only its latest entries. These are the ones collected so far."
-	case feedhistory.Lossy:
+	case feedhistory.VerdictLossy:
 		return "All pages of the feed are here, but a paged feed cannot promise to have everything."
 	}
 	return "Something is known to be missing."

@@ -467,7 +467,7 @@ func TestDue(t *testing.T) {
 	w := newWorld(t, nil)
 	store := mirror.NewMemory()
 	for _, path := range []string{"/news.rss", "/tides.atom"} {
-		feed := &mirror.Feed{URL: w.feedURL(path), Verdict: feedhistory.Partial}
+		feed := &mirror.Feed{URL: w.feedURL(path), Verdict: feedhistory.VerdictPartial}
 		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
 	}
 	later := &world{t: t, Server: &Server{Store: store, Mirror: &mirror.Mirror{Store: store, Client: w.Mirror.Client}, Logger: w.Logger}}
@@ -610,7 +610,7 @@ func (w *world) mirrored(feed string) (ids []string) {
 func (w *world) checked(path string) {
 	w.t.Helper()
 	var chain check.Chain
-	for finding, err := range chain.Walk(w.t.Context(), reader(), strings.TrimSuffix(w.url, "/")+path) {
+	for finding, err := range chain.Check(w.t.Context(), reader(), strings.TrimSuffix(w.url, "/")+path) {
 		require.NoError(w.t, err)
 		if finding.Level != check.Note && (finding.Code != "not-absolute-iri" || !strings.Contains(finding.Message, "harbour-") && !strings.Contains(finding.Message, "pod-")) {
 			w.t.Errorf("%s: %v", path, finding)
@@ -641,7 +641,7 @@ const (
 func TestNames(t *testing.T) {
 	store := mirror.NewMemory()
 	feed := &mirror.Feed{
-		URL: oneURL, Title: "Feed " + path.Base(oneURL), Kind: feedhistory.Plain, Ledger: readAt(oneURL),
+		URL: oneURL, Title: "Feed " + path.Base(oneURL), Kind: feedhistory.KindPlain, Ledger: readAt(oneURL),
 		Head: `<feed xmlns="http://www.w3.org/2005/Atom"><id>` + oneURL + `</id><title>Feed</title><updated>2026-01-01T00:00:00Z</updated></feed>`,
 	}
 	require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: feed}))
@@ -717,5 +717,5 @@ func TestSQLite(t *testing.T) {
 		require.Equal(t, walked, counted)
 		require.Equal(t, q.Search == "fog" || q.Prefix, len(counted) > 0)
 	}
-	require.Equal(t, feedhistory.Whole, f.Verdict)
+	require.Equal(t, feedhistory.VerdictWhole, f.Verdict)
 }

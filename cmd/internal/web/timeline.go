@@ -392,11 +392,11 @@ var past = link{
 func subscribed(feed *mirror.Feed) link {
 	l := link{Href: webLink(feed.URL), to: feed.Polled}
 	switch feed.Kind {
-	case feedhistory.Complete:
+	case feedhistory.KindComplete:
 		l.Kind, l.what, l.why = "complete", "Complete document", "It has every entry of the feed."
-	case feedhistory.Paged:
+	case feedhistory.KindPaged:
 		l.Kind, l.what, l.why = "pages", "Pages", "They shift as the feed grows, so entries may slip through."
-	case feedhistory.Archived:
+	case feedhistory.KindArchived:
 		l.Kind, l.what, l.why = "subscription", "Subscription document", "It has the latest entries, and leads to the archives."
 	default:
 		l.Kind, l.what, l.why = "window", "The feed's one document", "It shows only the latest entries. Older ones are here because they were seen before."

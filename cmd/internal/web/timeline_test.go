@@ -30,7 +30,7 @@ func TestTimeline(t *testing.T) {
 		})
 		feed := &mirror.Feed{
 			URL: "https://example.org/", Polled: when.Draw(t, "polled"),
-			Kind: rapid.SampledFrom([]feedhistory.Kind{feedhistory.KindUnknown, feedhistory.Plain, feedhistory.Complete, feedhistory.Paged, feedhistory.Archived}).Draw(t, "kind"),
+			Kind: rapid.SampledFrom([]feedhistory.Kind{feedhistory.KindUnknown, feedhistory.KindPlain, feedhistory.KindComplete, feedhistory.KindPaged, feedhistory.KindArchived}).Draw(t, "kind"),
 		}
 		var documents []*mirror.DocumentRecord
 		for i := range rapid.OneOf(rapid.IntRange(0, 5), rapid.IntRange(150, 320)).Draw(t, "documents") {

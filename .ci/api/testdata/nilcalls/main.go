@@ -59,7 +59,7 @@ var standard = map[reflect.Type]bool{
 
 // made are types whose zero value is of no use: their comments name the function to call.
 var made = map[string]bool{
-	"compose.Writer": true, "backfill.Walk": true, "backfill.Recovery": true, "atompmh.Harvest": true,
+	"compose.Writer": true, "backfill.Attempt": true, "backfill.Recovery": true, "atompmh.Harvest": true,
 	"datareplication.Harvest": true, "modifiedrange.Harvest": true, "fleet.Database": true, "sqlstore.Store": true, "suite.Server": true,
 }
 
@@ -157,7 +157,7 @@ func values(ctx context.Context, ready bool) []any {
 		out := &publish.MemoryOutput{}
 		list = append(list, m, &mirror.Poller{Mirror: m}, &mirror.Recall{Mirror: m, Name: "x"},
 			mirror.NewFeed("https://example.org/"), &publish.Publisher{Output: out, Base: "https://example.org/"}, &publish.Handler{FS: out},
-			&republish.Handler{Store: store, Output: out}, &atompmh.Harvester{URL: "x:"}, &modifiedrange.Harvester{URL: "x:"}, &feedhistory.Document{Format: feedhistory.Atom})
+			&republish.Handler{Store: store, Output: out}, &atompmh.Harvester{URL: "x:"}, &modifiedrange.Harvester{URL: "x:"}, &feedhistory.Document{Format: feedhistory.FormatAtom})
 	}
 	return list
 }
