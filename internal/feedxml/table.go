@@ -323,7 +323,8 @@ func RowOf(space, local string) *Row {
 
 // RSSName returns the name of an element of RSS as the specification spells it.
 func RSSName(local string) string {
-	row, _ := wordsOf("").find(local, true)
+	vocabularies() // fills rssWords, which needs no look at the map
+	row, _ := rssWords.find(local, true)
 	return cmp.Or(row.Name, local)
 }
 
