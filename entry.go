@@ -475,10 +475,10 @@ func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
 	r.list.keep(e, r.start, xmlscan.Loan{Markup: e.raw, Reach: r.reach.Max(r.xml.TakeReach())})
 }
 
-// isCut reports whether nothing but the feed's end ends an entry, and it lacks a time, which the
-// one before has, or else the feed: as a copy without a time, it would be the latest.
+// isCut reports whether an entry has lost its end, and with it the time that the one before
+// has, or else the feed: as a copy without a time, it would be the latest.
 func (r *entryReader) isCut(e *Entry) bool {
-	if at, ok := r.xml.Mender.Lost(); !ok || at != r.start || !e.Time().IsZero() {
+	if !r.xml.Mender.IsCut(r.start) || !e.Time().IsZero() {
 		return false
 	}
 	if n := len(r.doc.Entries); n > 0 {

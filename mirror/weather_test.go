@@ -154,7 +154,7 @@ func damaged(body string, random *rand.Rand) string {
 		return body
 	}
 	tag := line[:strings.IndexByte(line, '>')+1]
-	switch random.IntN(4) {
+	switch random.IntN(5) {
 	case 0: // the start tag
 		return body[:from] + line[len(tag):] + body[to:]
 	case 1: // the output ended within the entry, and something closed the rest
@@ -163,7 +163,13 @@ func damaged(body string, random *rand.Rand) string {
 			end = "</channel></rss>\n"
 		}
 		return body[:from] + line[:len(tag)+random.IntN(len(line)-len(tag)-len("</item>\n"))] + end
-	case 2: // nothing is lost: the end tag is there twice
+	case 2: // a block, from this entry into the next one
+		if n+1 == len(lines) || strings.HasPrefix(body[to:], "<at:") {
+			return body
+		}
+		title := strings.Index(line, "<title>") + len("<title>")
+		return body[:from] + line[:title] + body[to:]
+	case 3: // nothing is lost: the end tag is there twice
 		return body[:to-1] + "</" + tag[1:] + body[to-1:]
 	}
 	return body[:to] + "Notice: <b>x & y in feed.php\n" + body[to:]

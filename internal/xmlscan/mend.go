@@ -42,6 +42,7 @@ type Mender struct {
 	garbled                int // the number of repairs with a possible effect on a text
 	outsideAt, swallowedAt int // the offsets of the first damage of each kind
 	lostAt                 int // the offset of the first trace of a lost entry
+	cutAt                  int // the offset of the latest entry that has lost its end
 	entryEnd               int // where the end tag of the latest entry ends, or a second one after it
 	begun, whole           int // the number of entries, and of those with an end tag
 
@@ -72,7 +73,7 @@ func mended(c *Cursor, fragment bool) *Cursor {
 	}
 	c.Mender = &Mender{
 		Scanner: &c.Scanner, lexer: lexer{doc: c.doc}, fragment: fragment, odd: odd,
-		outsideAt: nowhere, swallowedAt: nowhere, lostAt: nowhere,
+		outsideAt: nowhere, swallowedAt: nowhere, lostAt: nowhere, cutAt: nowhere,
 	}
 	return c
 }
@@ -135,9 +136,9 @@ func (m *Mender) Swallowed() (at int, ok bool) {
 }
 
 // Lost returns the offset of the first trace of a lost entry, whole or in part: an end
-// tag of an entry without one, unless the one before has two; or an entry ending only
-// with the feed, unless no entry of the document has an end tag. ok is false if there is
-// none.
+// tag of an entry without one, unless the one before has two; an entry ending only
+// with the feed; or one that begins within a child of another. It is none if no entry of the
+// document has an end tag. ok is false if there is none.
 func (m *Mender) Lost() (at int, ok bool) {
 	if m == nil || m.lostAt < 0 || m.whole == 0 && m.begun > 1 {
 		return 0, false
@@ -150,6 +151,18 @@ func (m *Mender) lose(at int) {
 	if m.lostAt < 0 && !m.fragment {
 		m.lostAt = at
 	}
+}
+
+// cut notes that the open entry has lost its end.
+func (m *Mender) cut(at int) {
+	m.cutAt = m.frames[m.entryAt-1].at
+	m.lose(at)
+}
+
+// IsCut reports whether the latest entry, which begins at an offset, has lost its end.
+func (m *Mender) IsCut(at int) bool {
+	_, lost := m.Lost()
+	return lost && m.cutAt == at
 }
 
 // recovered notes a repair with an effect on its own place only.
@@ -315,7 +328,7 @@ func (m *Mender) endTag(i int) Token {
 	}
 	if n := len(m.open) - 1; k < n {
 		if k < m.entryAt-1 { // the feed ends here
-			m.lose(m.frames[m.entryAt-1].at)
+			m.cut(m.frames[m.entryAt-1].at)
 		}
 		m.due = n - k - 1
 		return m.popUnclosed()
@@ -663,11 +676,15 @@ func (m *Mender) startTag(i int) Token {
 	m.assignRole()
 	m.findEnds()
 	if open := len(m.open) - 1; m.implied() < open { // other elements end first, and then the tag is read again
+		isEntry := m.isEntry()
 		before.due = open - m.implied() - 1
 		before.pieces, before.frames = m.pieces, m.frames[:open]
 		*m = before
 		m.notes, m.lenient, m.elements, m.empty = m.notes[:notes], m.before, m.elements-1, false
 		m.attrs, m.ahead = m.attrs[:0], ahead
+		if isEntry && m.entryAt > 0 && open > m.entryAt {
+			m.cut(m.start)
+		}
 		m.pop(m.start)
 		return m.popUnclosed()
 	}
