@@ -359,7 +359,7 @@ func (w *Writer) mediaParts(e *feedhistory.Entry, element feedxml.Element) {
 // atomOfRSS2 returns an Atom entry in which the comments and the source of an item, which have
 // travelled through a Draft, are Atom's own.
 func atomOfRSS2(entry string) string {
-	if !strings.Contains(entry, feedxml.RSS2) {
+	if !strings.Contains(entry, afterScheme) {
 		return entry // nearly always
 	}
 	return travelledPart.ReplaceAllStringFunc(entry, func(element string) string {
@@ -374,6 +374,9 @@ func atomOfRSS2(entry string) string {
 		return element
 	})
 }
+
+// afterScheme is the part of RSS2 to look for: in a long text, "b" is rarer than the "h" of each link.
+const afterScheme = "backend.userland.com/rss2"
 
 // travelledPart matches an element of RSS, with its name, url and text, for which Atom has one of its own.
 var travelledPart = regexp.MustCompile(`(?m)^<(comments|source) xmlns="` + feedxml.RSS2 + `"(?: url="([^"]*)")?>([^<]*)</(?:comments|source)>$`)
