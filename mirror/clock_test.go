@@ -20,11 +20,13 @@ import (
 
 var clocks = flag.Int("clocks", feedtest.Count(100), "the number of schedules TestWrongClocks draws")
 
+// clockErrors is how wrong a clock is in random models.
+var clockErrors = []time.Duration{0, time.Second, 30 * time.Minute, 36 * time.Hour, 400 * 24 * time.Hour}
+
 // The clock of the machine is wrong by a second up to a year, and is set again before each
 // poll. Nothing is lost: once it is right, polls when they are due make the mirror equal to
 // the feed, and no wait lasts for a year.
 func TestWrongClocks(t *testing.T) {
-	errors := []time.Duration{0, time.Second, 30 * time.Minute, 36 * time.Hour, 400 * 24 * time.Hour}
 	for seed := range feedtest.Seeds(*clocks) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 2))
@@ -34,7 +36,7 @@ func TestWrongClocks(t *testing.T) {
 				s.story = append(s.story, model.Step())
 				model.Fail([]float64{0, 0, 0.3}[random.IntN(3)])
 				time.Sleep([]time.Duration{time.Minute, time.Hour, 26 * time.Hour}[random.IntN(3)])
-				wrong := errors[random.IntN(len(errors))] * time.Duration(1-2*random.IntN(2))
+				wrong := clockErrors[random.IntN(len(clockErrors))] * time.Duration(1-2*random.IntN(2))
 				m := newMirror(s.slowly(), s.roads)
 				m.Now = func() time.Time { return time.Now().Add(wrong) }
 				_, err := m.Update(t.Context(), modelURL)

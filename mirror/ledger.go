@@ -357,6 +357,7 @@ func (l *ledger) enterDocument(d debt) {
 		if old.Rank.compare(d.Rank) < 0 {
 			old.Rank = d.Rank
 		}
+		old.Page = d.Page // the latest link to it decides
 		old.names(d.From)
 		return
 	}

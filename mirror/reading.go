@@ -877,6 +877,7 @@ func (p *poll) settle() error {
 		p.owe(*c.loop)
 	}
 	l.join(c.current)
+	p.oweAsBefore(c)
 	if !c.whole {
 		return nil
 	}
@@ -905,6 +906,22 @@ func (p *poll) settle() error {
 		p.writeOff(c)
 	}
 	return p.settleWindows(c)
+}
+
+// oweAsBefore enters what the earlier feed at the address owes of documents that the chain leads to
+// now: it is the same feed, after all.
+func (p *poll) oweAsBefore(c *chainPath) {
+	past := p.ledger.Past
+	if past == nil {
+		return
+	}
+	for _, d := range past.Ledger.Debts {
+		at, isKnown := c.steps[d.URL]
+		isWithdrawn := slices.ContainsFunc(p.ledger.Unread, func(u debt) bool { return u.URL == d.URL })
+		if d.isDocument() && c.named[d.URL] && !isKnown && !isWithdrawn || d.isWithin() && c.passed[at.url] && at.altered <= d.Poll {
+			p.owe(d)
+		}
+	}
 }
 
 // writeOff crosses out the documents which the poll has asked for in vain, and which the

@@ -30,11 +30,12 @@ type weather struct {
 	model  http.Handler
 	random *rand.Rand
 	seed   uint64
-	glitch string  // what the subscription document is
-	others float64 // the share of other documents in whose place there is one of another feed
-	loses  float64 // the share of documents in which an entry is lost
-	age    bool    // everything may be kept for a year
-	once   int     // the number of the poll
+	glitch string        // what the subscription document is
+	others float64       // the share of other documents in whose place there is one of another feed
+	loses  float64       // the share of documents in which an entry is lost
+	age    bool          // everything may be kept for a year
+	clock  time.Duration // how wrong the reader's clock is
+	once   int           // the number of the poll
 
 	withdrawn map[string]bool // by the publisher
 	secure    bool            // the permalinks have changed
@@ -56,8 +57,10 @@ func (w *weather) change(isKnown bool) string {
 		w.others = []float64{0.2, 1}[w.random.IntN(2)]
 	case n < 10:
 		w.loses = []float64{0.2, 1}[w.random.IntN(2)]
+	case n < 12:
+		w.clock = clockErrors[w.random.IntN(len(clockErrors))] * time.Duration(1-2*w.random.IntN(2))
 	}
-	return fmt.Sprintf("weather: glitch %q, others %v, loses %v, age %v", w.glitch, w.others, w.loses, w.age)
+	return fmt.Sprintf("weather: glitch %q, others %v, loses %v, age %v, clock wrong by %v", w.glitch, w.others, w.loses, w.age, w.clock)
 }
 
 func (w *weather) clear() {
@@ -177,7 +180,7 @@ func damaged(body string, random *rand.Rand) string {
 
 // A publisher withdraws neighbours, deploys its site again, moves from http to https, and has
 // habits; its documents come in any weather: documents of other feeds at each place, entries lost
-// by damage, glitches, and years for which to keep everything. No poll says "whole" of less
+// by damage, glitches, years for which to keep everything, and a wrong clock at some polls. No poll says "whole" of less
 // than is published, and nothing of another feed is merged. In calm, ten polls, when they
 // are due, make the mirror whole; those of a day, if it has pages.
 func TestModelInAnyWeather(t *testing.T) {
