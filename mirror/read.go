@@ -214,7 +214,7 @@ func (p *poll) older(r *feedhistory.Reading) error {
 		rank = known.Rank // it is as recent as it was
 	}
 	p.chain.rank = rank
-	page := p.ledger.isPage(requested)
+	page := p.isPage(requested)
 	p.late = p.late || p.isLate(requested)
 	p.ledger.take(requested)
 	if p.chain.forms && p.chain.leadsTo(requested) { // the first link leads to this document, too
@@ -267,10 +267,11 @@ func (p *poll) neighbour(url string, known *DocumentRecord) Rank {
 	return rank
 }
 
-// isPage reports whether the document at a URL is read as a page, which the
-// link to it decides, else the kind of the feed.
-func (l *ledger) isPage(url string) bool {
-	if d := l.document(url); d != nil {
+// isPage reports whether the document at a URL is read as a page, which the link to it decides,
+// the chain's first, else the kind of the feed.
+func (p *poll) isPage(url string) bool {
+	l := p.ledger
+	if d := l.document(url); d != nil && !(l.Kind == feedhistory.KindArchived && url == p.chain.linked) {
 		return d.Page
 	}
 	return l.Kind == feedhistory.KindPaged
@@ -530,7 +531,7 @@ func isMissing(err error) bool {
 func (p *poll) damaged(doc *feedhistory.Document, forms bool) error {
 	known := p.documents.get(doc.Response.Requested)
 	rank := rankOf(doc, p.neighbour(doc.Response.Requested, known))
-	page := p.ledger.isPage(doc.Response.Requested)
+	page := p.isPage(doc.Response.Requested)
 	m, err := p.merger.merge(source{doc: doc, rank: rank, archive: !page})
 	if err != nil {
 		return err
