@@ -332,8 +332,8 @@ func (p *poll) walks() error {
 }
 
 // A move is a permanent redirect followed by the mirror. One wrong answer must not lead it
-// away for good, so the subscribed address is requested again: within three polls, and each
-// week for a month.
+// away for good, so the subscribed address is requested again: within three polls, at the next
+// ones if it does not answer then, and each week for a month.
 type move struct {
 	Since time.Time `json:"since"`
 	Poll  int64     `json:"poll"`           // the number of the poll to find it
@@ -358,8 +358,10 @@ func (p *poll) goBack() error {
 	case m.Asked.IsZero() && f.Polls < m.Poll+2, !m.Asked.IsZero() && p.now.Sub(m.Asked) < moveChecked:
 		return nil
 	}
-	p.ledger.Move = &move{m.Since, m.Poll, p.now}
 	doc, err := p.m.clientFor(f.URL).Get(p.ctx, f.URL)
+	if err == nil || isMissing(err) || f.Polls >= m.Poll+5 { // otherwise the next poll asks again
+		p.ledger.Move = &move{m.Since, m.Poll, p.now}
+	}
 	if err != nil || doc.Response.Permanent != "" {
 		return p.ctx.Err() // it has moved, or does not answer
 	}
