@@ -318,12 +318,12 @@ func (w *World) TellFeeds(page string, feeds feedhistory.Links) {
 
 // FeedOfPage says which feed belongs to a page.
 func FeedOfPage(page string, feed feedhistory.Link) string {
-	return terminal.WithoutUser(page) + ": a web page; its feed is " + feed.Href
+	return show.Address(page) + ": a web page; its feed is " + show.Address(feed.Href)
 }
 
 // OtherFeed names another feed of a page.
 func OtherFeed(feed feedhistory.Link) string {
-	text := "it also has " + feed.Href
+	text := "it also has " + show.Address(feed.Href)
 	title := terminal.Cut(terminal.Clean(feed.Title), terminal.Columns/2)
 	switch {
 	case title != "":
