@@ -66,7 +66,7 @@ func (c *syncCommand) Validate() error {
 }
 
 // Run polls the feeds and reports on each.
-func (c *syncCommand) Run(w *command.World) error {
+func (c *syncCommand) Run(w *command.World) (err error) {
 	if err := c.named(w); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (c *syncCommand) Run(w *command.World) error {
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer func() { err = errors.Join(err, store.CloseAfter(err)) }()
 	s := c.newSyncing(w, store)
 	s.Strays.Named = map[string]bool{}
 	for _, url := range c.URLs {

@@ -611,6 +611,13 @@ func OpenReader(ctx context.Context, db *sql.DB, d Dialect) (*Store, error) {
 
 func (s *Store) checkReader(ctx context.Context) error {
 	current, err := s.version(ctx, s.db)
+	if err == nil && current == 0 && s.one {
+		none := errors.Join(ErrNone, checkForeign(ctx, s.db))
+		// The tables may be ours, made by another process meanwhile.
+		if current, err = s.version(ctx, s.db); err == nil && current == 0 {
+			return none
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -618,8 +625,6 @@ func (s *Store) checkReader(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case current == 0 && s.one:
-		return errors.Join(ErrNone, checkForeign(ctx, s.db))
 	case current == 0:
 		return ErrNone
 	case current < newest:
