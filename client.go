@@ -356,10 +356,20 @@ func notFeed(err error, text, base string, header http.Header) error {
 			if markup.IsOfComments(l.Title, l.Href) {
 				rel = relReplies
 			}
-			parse.Feeds = append(parse.Feeds, Link{Rel: rel, Href: l.Href, Type: l.Type, Title: l.Title, HrefLang: l.HrefLang})
+			parse.Feeds = append(parse.Feeds, feedOf(l, rel))
+			for _, other := range l.Formats {
+				if parse.Formats == nil {
+					parse.Formats = map[string]Links{}
+				}
+				parse.Formats[l.Href] = append(parse.Formats[l.Href], feedOf(other, rel))
+			}
 		}
 	}
 	return parse
+}
+
+func feedOf(l markup.FeedLink, rel string) Link {
+	return Link{Rel: rel, Href: l.Href, Type: l.Type, Title: l.Title, HrefLang: l.HrefLang}
 }
 
 // check returns an error for impossible settings: a forbidden negative number, or a Transport
