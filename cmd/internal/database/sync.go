@@ -217,7 +217,7 @@ type strays struct {
 	Named map[string]bool  // addresses on the command line
 	Keys  *command.Keyring // the feeds' credentials; nil if there are none
 
-	mu    sync.Mutex
+	mu      sync.Mutex
 	fresh   map[string]bool              // new addresses, and whether to look for feeds on their pages
 	found   map[string]feedhistory.Links // addresses of no feed, with the feeds of the web pages there, or their other formats
 	formats map[string]feedhistory.Links // other formats of the feeds that pages name
