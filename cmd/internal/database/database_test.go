@@ -68,6 +68,32 @@ func TestDownloadsGo(t *testing.T) {
 	require.ErrorContains(t, err, "no such table")
 }
 
+// The login of a feed that a killed process was about to add goes; that of one it has added stays.
+func TestAdding(t *testing.T) {
+	d, w := database.Location{DB: filepath.Join(t.TempDir(), "feeds.db")}, &command.World{Ctx: t.Context()}
+	store, err := d.Create(w)
+	require.NoError(t, err)
+	const there, added, lost, done = "http://a.example/there", "http://a.example/added", "http://a.example/lost", "http://a.example/done"
+	subscribe := func(feed string) {
+		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: mirror.NewFeed(feed)}))
+	}
+	subscribe(there)
+	_, err = store.Adding(t.Context(), []string{there, added, lost})
+	require.NoError(t, err)
+	end, err := store.Adding(t.Context(), []string{done})
+	require.NoError(t, err)
+	login := http.Header{"Authorization": {"Basic s3cret"}}
+	require.NoError(t, store.Keys.Set(map[string]http.Header{there: login, added: login, lost: login, done: login}))
+	subscribe(added)
+	require.NoError(t, errors.Join(end(), store.Close()))
+	store, err = d.Open(w)
+	require.NoError(t, err)
+	defer store.Close()
+	logins, err := store.Keys.Load()
+	require.NoError(t, err)
+	require.Equal(t, map[string]http.Header{there: login, added: login, done: login}, logins)
+}
+
 // A database that a verb has made for nothing is removed, but no other one is: not if the verb
 // has not failed, if it was there before, if there is a feed in it, or while others have it open.
 func TestCloseAfter(t *testing.T) {
