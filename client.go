@@ -34,7 +34,8 @@ const (
 
 // A Client reads feeds over HTTP. Its zero value is ready to use; do not copy or
 // change it after its first use. Many goroutines may share one, and should: a
-// Client and its Clones are polite to a host together.
+// Client and its Clones are polite to a host together. The methods of a nil Client return
+// an error, or nothing.
 //
 //	Fetch       a feed's whole history
 //	Walk        the same, document by document

@@ -10,7 +10,8 @@
 // Entries are indexed for full-text search after they have been committed, by
 // the first search or by Store.Index.
 //
-// A function that takes a context may return the error of the context.
+// A function that takes a context may return the error of the context. Methods of nil pointers
+// may panic, unless their comments say otherwise.
 package sqlstore
 
 import (
