@@ -34,7 +34,8 @@ const (
 
 // A Client reads feeds over HTTP. Its zero value is ready to use; do not copy or
 // change it after its first use. Many goroutines may share one, and should: a
-// Client and its Clones are polite to a host together.
+// Client and its Clones are polite to a host together. The methods of a nil Client return
+// an error, or nothing.
 //
 //	Fetch       a feed's whole history
 //	Walk        the same, document by document
@@ -356,10 +357,20 @@ func notFeed(err error, text, base string, header http.Header) error {
 			if markup.IsOfComments(l.Title, l.Href) {
 				rel = relReplies
 			}
-			parse.Feeds = append(parse.Feeds, Link{Rel: rel, Href: l.Href, Type: l.Type, Title: l.Title, HrefLang: l.HrefLang})
+			parse.Feeds = append(parse.Feeds, feedOf(l, rel))
+			for _, other := range l.Formats {
+				if parse.Formats == nil {
+					parse.Formats = map[string]Links{}
+				}
+				parse.Formats[l.Href] = append(parse.Formats[l.Href], feedOf(other, rel))
+			}
 		}
 	}
 	return parse
+}
+
+func feedOf(l markup.FeedLink, rel string) Link {
+	return Link{Rel: rel, Href: l.Href, Type: l.Type, Title: l.Title, HrefLang: l.HrefLang}
 }
 
 // check returns an error for impossible settings: a forbidden negative number, or a Transport

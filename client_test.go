@@ -426,6 +426,29 @@ func TestNotFeedError(t *testing.T) {
 	}
 }
 
+// A page that names one feed in several formats has the others, too.
+func TestNotFeedFormats(t *testing.T) {
+	site := feedtest.Serve(t, `
+-- /page --
+Content-Type: text/html
+
+<!doctype html><title>Harbour</title><link rel="alternate" type="application/rss+xml" title="Harbour" href="/index.rss"><link rel="alternate" type="application/atom+xml" title="Harbour" href="/index.atom"><link rel="alternate" type="application/rss+xml" title="Comments" href="/comments.rss">
+`)
+	c := &feedhistory.Client{AllowPrivate: true}
+	defer c.CloseIdle()
+	_, err := c.Get(t.Context(), site.URL+"/page")
+	page := feedtest.ErrorAs[*feedhistory.ParseError](t, err)
+	link := func(rel, kind, path, title string) feedhistory.Link {
+		return feedhistory.Link{Rel: rel, Type: "application/" + kind, Href: site.URL + path, Title: title}
+	}
+	require.Equal(t, feedhistory.Links{
+		link("alternate", "atom+xml", "/index.atom", "Harbour"), link("replies", "rss+xml", "/comments.rss", "Comments"),
+	}, page.Feeds)
+	require.Equal(t, map[string]feedhistory.Links{
+		site.URL + "/index.atom": {link("alternate", "rss+xml", "/index.rss", "Harbour")},
+	}, page.Formats)
+}
+
 // An answer that concerns the whole host ends the search.
 func TestDiscoverStops(t *testing.T) {
 	var asked atomic.Int32

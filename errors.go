@@ -364,6 +364,10 @@ type ParseError struct {
 	// comments come last. Only the first 1 MiB of the page and 64 links count, and only links
 	// no longer than 8 KiB. They have not been requested. See [Client.Discover].
 	Feeds Links
+
+	// Formats are the same feeds in their other formats, by the Href in Feeds, the preferred
+	// format first: a page may name a document that is gone.
+	Formats map[string]Links
 }
 
 // Error returns the place, the reason and the details.

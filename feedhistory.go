@@ -72,8 +72,8 @@
 //
 // In comments, 5005#20 is duty 20 of RFC 5005; RFC5005.md lists the duties.
 //
-// A function that takes a context may return the error of the context. A method of a nil pointer
-// panics, in every package, unless its comment says what nil means.
+// A function that takes a context may return the error of the context. Methods of nil pointers
+// may panic, unless their comments say otherwise.
 package feedhistory
 
 import (

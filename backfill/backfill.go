@@ -18,7 +18,8 @@
 // A [Probe] has the findings of a walk. Store it with the feed, so the next walk tries
 // nothing again.
 //
-// A function that takes a context may return the error of the context.
+// A function that takes a context may return the error of the context. Methods of nil pointers
+// may panic, unless their comments say otherwise.
 package backfill
 
 import (

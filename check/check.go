@@ -8,6 +8,8 @@
 //
 // A Chain checks the documents of a walk, one by one. Each Finding has a code, the
 // clause it is based on, its place, and its remedy. Rules returns all rules.
+//
+// Methods of nil pointers may panic, unless their comments say otherwise.
 package check
 
 import (

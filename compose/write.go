@@ -1,5 +1,7 @@
 // Package compose makes feed documents and entries, and writes them: entries from drafts and
 // from JSON; complete, paged and archived feeds; Atom and RSS.
+//
+// Methods of nil pointers may panic, unless their comments say otherwise.
 package compose
 
 import (

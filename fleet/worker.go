@@ -35,7 +35,8 @@
 // becomes a dead letter, with the reason. The other feeds of its host are
 // polled meanwhile.
 //
-// A function that takes a context may return the error of the context.
+// A function that takes a context may return the error of the context. Methods of nil pointers
+// may panic, unless their comments say otherwise.
 package fleet
 
 import (

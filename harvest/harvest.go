@@ -7,6 +7,8 @@
 // three: Mark returns where the next harvest begins, which is to be stored even if something is
 // missing, and whether the harvest is whole; Gaps returns the gaps, and Requests the number of
 // requests.
+//
+// Methods of nil pointers may panic, unless their comments say otherwise.
 package harvest
 
 import (

@@ -5,30 +5,17 @@ import (
 	"context"
 	"encoding/xml"
 	"fmt"
-	"slices"
 
-	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
 	website "github.com/feedhistory/feedhistory/examples/site"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// xmlOf returns a document of the feed with the current entries of a Reading, as they were
-// published, in RSS if one of them was, else in Atom.
+// xmlOf returns the current entries of a Reading, as they were published.
 func xmlOf(r *mirror.Reading) ([]byte, error) {
-	doc, err := r.Ledger.Feed().Document()
+	doc, err := r.Document()
 	if err != nil {
-		doc = &feedhistory.Document{} // the head was never read
-	}
-	doc.Format = feedhistory.FormatAtom
-	for _, change := range slices.Concat(r.Added, r.Changed) {
-		e, err := change.Entry()
-		if err != nil {
-			return nil, err
-		}
-		if doc.Entries = append(doc.Entries, e); change.Content.Format == feedhistory.FormatRSS {
-			doc.Format = feedhistory.FormatRSS
-		}
+		return nil, err
 	}
 	var text bytes.Buffer
 	err = compose.Write(&text, doc)

@@ -134,10 +134,7 @@ func (m *memory) Documents(ctx context.Context, feed string) iter.Seq2[*Document
 
 // Entries implements Store.
 func (m *memory) Entries(ctx context.Context, q Query) iter.Seq2[*Record, error] {
-	if q.AfterCommit != nil {
-		after := *q.AfterCommit // which the caller may change during the range
-		q.AfterCommit = &after
-	}
+	q = q.Clone()
 	return sequence(ctx, m, clone, func() (found []*Record, err error) {
 		if err := settings.Check("mirror", settings.Number{Name: "Query.Limit", Value: int64(q.Limit)}, settings.Number{Name: "Query.Skip", Value: int64(q.Skip)}); err != nil {
 			return nil, err

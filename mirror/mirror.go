@@ -49,7 +49,8 @@
 // mirror keeps the same one of several duplicates (5005#20, 5005#21). A tombstone (RFC
 // 6721) counts even if it comes before the entry it deletes.
 //
-// A function that takes a context may return the error of the context.
+// A function that takes a context may return the error of the context. Methods of nil pointers
+// may panic, unless their comments say otherwise.
 package mirror
 
 import (

@@ -58,7 +58,7 @@ type Source struct {
 // Feed.Polled.
 func (m *Mirror) Keep(ctx context.Context, url string, src Source) (*Report, error) {
 	if src.Readings == nil {
-		return nil, errors.New("mirror: Merge: Source.Readings must be set")
+		return nil, errors.New("mirror: Keep: Source.Readings must be set")
 	}
 	p, err := m.begin(ctx, url)
 	if err != nil {

@@ -92,7 +92,7 @@ type Store interface {
 	// Entries yields the records selected by a query, with their contents, in its order. If
 	// the query's Search has no searchable words or too many, or the store does not search,
 	// the error matches errors.ErrUnsupported. The values the query points to may change
-	// afterwards: Entries copies them.
+	// afterwards: Entries copies them, see Query.Clone.
 	Entries(ctx context.Context, q Query) iter.Seq2[*Record, error]
 
 	// Versions yields the earlier versions kept of an entry, without the current one: the
@@ -239,6 +239,19 @@ type Query struct {
 	States States // States selects by the State of entries; zero means Current.
 	Skip   int    // Skip is the number of entries to leave out at the beginning of the order; a negative one is an error.
 	Limit  int    // Limit is the maximum number of entries; zero means all, a negative one is an error.
+}
+
+// Clone returns a copy of the query and the values it points to: a Store's Entries begins with it.
+func (q Query) Clone() Query {
+	if q.AfterCommit != nil {
+		after := *q.AfterCommit
+		q.AfterCommit = &after
+	}
+	if q.Beyond != nil {
+		beyond := *q.Beyond
+		q.Beyond = &beyond
+	}
+	return q
 }
 
 // has reports whether the query selects a record, Search, Skip and Limit aside.

@@ -366,6 +366,18 @@ func TestReadingXML(t *testing.T) {
 		}
 		require.Equal(t, 1, n)
 	}
+
+	m := newMirror(nil, http.NotFoundHandler())
+	for r, err := range m.Poll(t.Context(), modelURL, mirror.Ledger{}) {
+		if err == nil { // a feed never read has no head section
+			doc, err := r.Document()
+			require.NoError(t, err)
+			require.Empty(t, doc.Entries)
+		}
+	}
+	damaged := &mirror.Record{ID: "urn:1", Content: mirror.Content{Format: feedhistory.FormatAtom, Data: "<entry"}}
+	_, err := (&mirror.Reading{Changed: []*mirror.Record{damaged}}).Document()
+	require.ErrorAs(t, err, new(*feedhistory.ParseError))
 }
 
 // An error that ends a walk comes alone, after what was read before it.

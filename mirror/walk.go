@@ -21,10 +21,9 @@ import (
 
 // A Reading is a step of a Poll: one document of the feed or several, or the end of the poll.
 type Reading struct {
-	// The entries that the Reading changes. The method Entry of each returns the new copy; for a parser of your
-	// own, compose.Write writes it with Feed.Document of the Ledger, as in the example. A
-	// later Reading may have one of them again. A Record's JSON has neither its Feed nor its
-	// ID: store these besides.
+	// The entries that the Reading changes. The method Entry of each returns the new copy; the
+	// Document of the Reading has them all. A later Reading may have one of them again. A
+	// Record's JSON has neither its Feed nor its ID: store these besides.
 	Added   []*Record // entries new to the feed, or part of it again
 	Changed []*Record // entries with another content, or another state of a signature
 	Deleted []*Record // entries no longer part of the feed, or never part of it: see Record.Deletion
@@ -38,6 +37,31 @@ type Reading struct {
 	// the last with the entries of all of them. To have one is cheap; to marshal it takes
 	// time for all it remembers, so commit some fifty Readings at a time, or each second.
 	Ledger Ledger
+}
+
+// Document returns the entries of Added and Changed, with the head section of the feed, for a
+// program with a model of its own: togofeed.Document returns it as a gofeed.Feed, and
+// compose.Write writes it for another parser, in RSS if an entry was published in RSS, else in
+// Atom.
+func (r *Reading) Document() (*feedhistory.Document, error) {
+	doc, err := r.Ledger.Feed().Document()
+	if errors.Is(err, ErrNotFound) {
+		doc, err = &feedhistory.Document{URL: r.Ledger.URL()}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	doc.Format = feedhistory.FormatAtom
+	for _, record := range slices.Concat(r.Added, r.Changed) {
+		e, err := record.Entry()
+		if err != nil {
+			return nil, err
+		}
+		if doc.Entries = append(doc.Entries, e); record.Content.Format == feedhistory.FormatRSS {
+			doc.Format = feedhistory.FormatRSS
+		}
+	}
+	return doc, nil
 }
 
 // Poll polls a feed for a program that keeps entries in tables of its own, where Update

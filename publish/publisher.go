@@ -42,7 +42,8 @@
 // all. At worst a crash leaves unreferenced archives. A list of them is written before
 // the archives, and the next call removes those nobody can know.
 //
-// A function that takes a context may return the error of the context.
+// A function that takes a context may return the error of the context. Methods of nil pointers
+// may panic, unless their comments say otherwise.
 package publish
 
 import (

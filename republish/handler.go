@@ -24,7 +24,8 @@
 // feedhistory.Coverage. An entry also reports each gap (5005#23). An entry the mirror
 // cannot read is such a gap: no document without it claims to be complete.
 //
-// A function that takes a context may return the error of the context.
+// A function that takes a context may return the error of the context. Methods of nil pointers
+// may panic, unless their comments say otherwise.
 package republish
 
 import (

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	_ "time/tzdata" // a replay has any zone, on any machine
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"

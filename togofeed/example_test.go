@@ -9,6 +9,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/examples/site"
+	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/togofeed"
 )
 
@@ -51,4 +52,32 @@ func ExampleFeed() {
 	// 2003-12-01 Robots Scheduled To Run Amok (corrected)
 	// 2003-11-03 Star City
 	// 2003-10-27 The Engine That Does More
+}
+
+// A program that stores gofeed's items has those that are new or have changed, poll after poll.
+func ExampleDocument() {
+	client, home, stop := site.Start()
+	defer stop()
+	m := &mirror.Mirror{Client: client}
+	var ledger mirror.Ledger // a column of the program's table of feeds
+	for range 2 {
+		for r, err := range m.Poll(context.Background(), home+site.Archived, ledger) {
+			if err != nil {
+				log.Fatal(err)
+			}
+			doc, err := r.Document()
+			if err != nil {
+				log.Fatal(err)
+			}
+			feed := togofeed.Document(doc) // a *gofeed.Feed
+			fmt.Println(feed.Title, len(feed.Items))
+			ledger = r.Ledger // stored together with feed.Items
+		}
+	}
+	// Output:
+	// Liftoff News 2
+	// Liftoff News 1
+	// Liftoff News 1
+	// Liftoff News 0
+	// Liftoff News 0
 }

@@ -21,7 +21,7 @@ var declared = map[string]string{
 	"backfill/README.md":                "var probe backfill.Probe",
 	"cmd/internal/readers/README.md":    "var token string; var store mirror.Store; var feed *mirror.Feed",
 	"cmd/internal/web/README.md":        "var token string; var store mirror.Store",
-	"examples/fromgofeed/README.md":     "var url string",
+	"examples/fromgofeed/README.md":     "var url string; var m *mirror.Mirror; var ledger mirror.Ledger",
 	"harvest/atompmh/README.md":         "var from atompmh.Mark",
 	"harvest/datareplication/README.md": "var from, mark datareplication.Mark; var whole bool; var h datareplication.Harvester; var m *mirror.Mirror; var key func(*datareplication.Entity) (string, error); var body []byte",
 	"harvest/modifiedrange/README.md":   "var from modifiedrange.Mark",

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -17,7 +17,6 @@ import (
 	"github.com/feedhistory/feedhistory/cmd/internal/terminal"
 	"github.com/feedhistory/feedhistory/mirror"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
-	"github.com/feedhistory/feedhistory/publish"
 )
 
 // A dbCommand is the verb db.
@@ -252,31 +251,13 @@ func backup(ctx context.Context, store *database.Store, file string) error {
 		}
 		return err
 	}
-	// In a directory of its own, a lock tells a backup under way from a killed one.
-	dir := file + ".part"
-	if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
-		return errors.New(dir + ": this file is in the way; remove it, if an earlier backup has left it")
-	}
-	unlock, err := publish.Dir{Path: dir}.Lock(ctx)
-	if errors.Is(err, publish.ErrLocked) {
-		return errors.New(file + ": another backup to this file is under way")
-	}
+	f, err := command.Unfinished(file, 0o600)
 	if err != nil {
 		return err
 	}
-	part := filepath.Join(dir, "copy.db")
-	if err = os.Remove(part); errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	var f *os.File
-	if err == nil {
-		f, err = os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	}
-	if err == nil {
-		err = f.Close()
-	}
-	if err == nil {
-		err = store.Backup(ctx, part)
+	part := f.Name()
+	if err = store.Backup(ctx, part); err == nil && runtime.GOOS == "windows" { // where an open file keeps its name
+		_ = f.Close()
 	}
 	if err == nil {
 		err = place(part, file)
@@ -284,8 +265,10 @@ func backup(ctx context.Context, store *database.Store, file string) error {
 	if err != nil {
 		_ = os.Remove(part)
 	}
-	err = errors.Join(err, unlock())
-	_ = os.Remove(dir) // unless another backup has begun
+	_ = f.Close()
+	if err != nil {
+		_ = os.Remove(part) // on Windows
+	}
 	return err
 }
 

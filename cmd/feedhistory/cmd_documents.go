@@ -71,7 +71,7 @@ func (c *inspectCommand) show(w *command.World, doc *feedhistory.Document) error
 		return terminal.WriteJSON(w.Stdout, show.NewDocument(doc, command.BackfillMethods(doc)))
 	}
 	p := terminal.NewPage(w.Stdout)
-	url := cmp.Or(terminal.WithoutUser(doc.URL), "URL")
+	url := cmp.Or(show.Address(doc.URL), "URL")
 	show.PrintDocument(p, doc, command.OlderHint("fetch", url, doc, feedhistory.VerdictWindow, backfill.Probe{}, false))
 	return p.Err
 }
@@ -220,7 +220,7 @@ func (f *feedFetch) feed(url string) (status int, err error) {
 	if f.twice > 0 {
 		f.Tell(terminal.Count(f.twice, "entry was", "entries were") + " printed before a newer copy, or a deletion, arrived: the last line with an id counts")
 	}
-	name := terminal.WithoutUser(url)
+	name := show.Address(url)
 	if hint := command.OlderHint("fetch", name, f.first, f.verdict, result.Probe, f.isPrivate(url)); hint != "" && !f.limited && f.Ctx.Err() == nil {
 		f.Tell(hint + "; to keep all later ones: feedhistory sync " + name)
 	}
@@ -971,7 +971,7 @@ func annotate(p *terminal.Page, found []check.Finding) {
 		if f.Line > 0 {
 			text += fmt.Sprintf(",line=%d,col=%d", f.Line, f.Column)
 		}
-		p.Line(text + "::" + value.Replace(terminal.Clean(f.Message+"; "+f.Hint)))
+		p.Line(text + "::" + value.Replace(terminal.Clean(show.WithoutSecrets(f.Message+"; "+f.Hint))))
 	}
 }
 
@@ -1032,13 +1032,10 @@ func noteKey(f check.Finding) string {
 }
 
 func documentName(url string) string {
-	switch url {
-	case "-":
-		return "standard input"
-	case "":
+	if url == "" {
 		return "(a document without a URL)"
 	}
-	return url
+	return show.DocumentName(url)
 }
 
 var levelStyles = map[check.Level]terminal.Style{check.Error: terminal.Bad, check.Warning: terminal.Doubtful}
@@ -1050,11 +1047,21 @@ func showFinding(p *terminal.Page, f check.Finding, hint bool) {
 	if f.Line > 0 {
 		place += fmt.Sprintf("%d:%d: ", f.Line, f.Column)
 	}
-	p.Para(place+p.Styled(string(f.Level), levelStyles[f.Level])+": ", indent, fmt.Sprintf("%s [%s, %s]", f.Message, f.Code, f.Clause))
-	showQuote(p, indent, f.Quote)
+	p.Para(place+p.Styled(string(f.Level), levelStyles[f.Level])+": ", indent, fmt.Sprintf("%s [%s, %s]", show.WithoutSecrets(f.Message), f.Code, f.Clause))
+	showQuote(p, indent, quoteOf(f))
 	if hint && f.Hint != "" {
-		p.Para(indent, indent, "→ "+f.Hint)
+		p.Para(indent, indent, "→ "+show.WithoutSecrets(f.Hint))
 	}
+}
+
+// quoteOf returns a finding's quote without the secrets of addresses. A quote may begin
+// within one.
+func quoteOf(f check.Finding) check.Quote {
+	q := check.Quote{Before: show.WithoutSecrets(f.Quote.Before), After: show.WithoutSecrets(f.Quote.After)}
+	if end := strings.IndexAny(f.Quote.Before, "\"'<>?"); end >= 0 && show.Address(f.URL) != f.URL && strings.ContainsRune("\"'", rune(f.Quote.Before[end])) {
+		q.Before = "…" + show.WithoutSecrets(f.Quote.Before[end:])
+	}
+	return q
 }
 
 // showQuote shows a line of a document, with a caret below the place of a finding.

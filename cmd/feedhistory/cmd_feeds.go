@@ -66,7 +66,7 @@ func (c *syncCommand) Validate() error {
 }
 
 // Run polls the feeds and reports on each.
-func (c *syncCommand) Run(w *command.World) error {
+func (c *syncCommand) Run(w *command.World) (err error) {
 	if err := c.named(w); err != nil {
 		return err
 	}
@@ -82,14 +82,21 @@ func (c *syncCommand) Run(w *command.World) error {
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer func() { err = errors.Join(err, store.CloseAfter(err)) }()
 	s := c.newSyncing(w, store)
 	s.Strays.Named = map[string]bool{}
 	for _, url := range c.URLs {
 		s.Strays.Named[terminal.FeedName(url)] = true
 	}
-	if s.Strays.Keys, err = database.Keep(&c.Login, &c.Location, slices.Sorted(maps.Keys(s.Strays.Named))); err != nil {
-		return err
+	named := slices.Sorted(maps.Keys(s.Strays.Named))
+	added := func() error { return nil }
+	if c.Given() {
+		if added, err = store.Adding(w.Ctx, named); err != nil {
+			return c.Failure(err)
+		}
+	}
+	if s.Strays.Keys, err = database.Keep(&c.Login, &c.Location, named); err != nil {
+		return errors.Join(err, added())
 	}
 	if err := c.Hide(s.Strays.Keys, c.URLs); err != nil {
 		return err
@@ -98,6 +105,10 @@ func (c *syncCommand) Run(w *command.World) error {
 	bar := w.NewBar(len(given), "adding feeds")
 	err = s.Subscribe(w.Ctx, given, bar)
 	bar.End()
+	if err == nil && c.Given() {
+		_, err = database.Keep(&c.Login, &c.Location, named)
+		err = cmp.Or(err, added())
+	}
 	if err == nil {
 		err = c.Show(w.Ctx, store, c.URLs)
 	}

@@ -97,7 +97,7 @@ func (c *importCommand) Run(w *command.World) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
+	defer func() { err = errors.Join(err, store.CloseAfter(err)) }()
 	status, all := terminal.ExitOK, mirror.ImportReport{}
 	for _, file := range files {
 		into := importStore{store, &c.Location, map[string]map[string]bool{}}
@@ -268,7 +268,7 @@ func (c *importCommand) importSource(w *command.World, source *readers.Source) (
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close(), clear()) }()
+	defer func() { err = errors.Join(err, store.CloseAfter(err), clear()) }()
 	server, err := c.server(w, source)
 	if err != nil {
 		return err

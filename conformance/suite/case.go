@@ -10,6 +10,8 @@
 // A level is a kind of outcome: entries, verdict, requests or state. A strength is must,
 // must-not, should, should-not or may. A basis is where a requirement comes from: rfc,
 // http, security or goal.
+//
+// Methods of nil pointers may panic, unless their comments say otherwise.
 package suite
 
 import (

@@ -23,7 +23,8 @@
 // Comments cite the duties of the specification as atom-pmh#7, and the answers to
 // questions left to consumers as atom-pmh consumer#2. The README lists the latter.
 //
-// A function that takes a context may return the error of the context.
+// A function that takes a context may return the error of the context. Methods of nil pointers
+// may panic, unless their comments say otherwise.
 package atompmh
 
 import (

@@ -25,7 +25,8 @@
 // The README lists the duties of both sides; comments and errors cite them as
 // datareplication#consumer-3.
 //
-// A function that takes a context may return the error of the context.
+// A function that takes a context may return the error of the context. Methods of nil pointers
+// may panic, unless their comments say otherwise.
 package datareplication
 
 import (

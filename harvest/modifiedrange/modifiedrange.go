@@ -21,6 +21,8 @@
 //
 // The proposal leaves many questions open. The README numbers the answers, and
 // comments cite them as modified-range#5.
+//
+// Methods of nil pointers may panic, unless their comments say otherwise.
 package modifiedrange
 
 import (

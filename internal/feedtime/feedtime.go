@@ -5,12 +5,10 @@ package feedtime
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
-	_ "time/tzdata" // the same date has one meaning on all machines
 	"unicode/utf8"
 )
 
@@ -670,35 +668,6 @@ func namedZone(name, lower string) (Zone, bool) {
 		}
 	}
 	return z, len(name) != 2 && len(name) <= 5 || strings.Contains(name, "/")
-}
-
-// placeNames are the names by place, of the IANA's database, that feeds have. A list bounds the
-// cost of looking names up.
-var placeNames = strings.Fields(`
-	Africa/Cairo Africa/Johannesburg Africa/Lagos Africa/Nairobi America/Argentina/Buenos_Aires America/Bogota
-	America/Chicago America/Denver America/Los_Angeles America/Mexico_City America/New_York America/Sao_Paulo
-	America/Toronto America/Vancouver Asia/Bangkok Asia/Calcutta Asia/Dubai Asia/Hong_Kong Asia/Jakarta
-	Asia/Jerusalem Asia/Kolkata Asia/Seoul Asia/Shanghai Asia/Singapore Asia/Taipei Asia/Tehran Asia/Tokyo
-	Australia/Brisbane Australia/Melbourne Australia/Perth Australia/Sydney Europe/Amsterdam Europe/Athens
-	Europe/Berlin Europe/Brussels Europe/Bucharest Europe/Budapest Europe/Copenhagen Europe/Dublin Europe/Helsinki
-	Europe/Istanbul Europe/Kiev Europe/Kyiv Europe/Lisbon Europe/London Europe/Madrid Europe/Moscow Europe/Oslo
-	Europe/Paris Europe/Prague Europe/Rome Europe/Stockholm Europe/Vienna Europe/Warsaw Europe/Zurich
-	Pacific/Auckland US/Central US/Eastern US/Pacific`)
-
-// places are the locations looked up so far, by their names.
-var places sync.Map
-
-// placeOf returns the location with a name; nil if the name is not in placeNames.
-func placeOf(name string) *time.Location {
-	if known, ok := places.Load(name); ok {
-		return known.(*time.Location)
-	}
-	if !slices.Contains(placeNames, name) {
-		return nil
-	}
-	place, _ := time.LoadLocation(name) // which tzdata has
-	places.Store(name, place)
-	return place
 }
 
 // Location returns a location with the offset of the zone.

@@ -16,7 +16,8 @@ type FeedLink struct {
 	Href     string // absolute, without a fragment
 	Type     string // the media type, in small letters and without parameters
 	Title    string
-	HrefLang string // the language of the feed
+	HrefLang string     // the language of the feed
+	Formats  []FeedLink // the feed in other formats, the preferred one first
 
 	rel     string // in small letters
 	isEntry bool   // it leads to an Atom entry document (RFC 5023 §12.1)
@@ -166,12 +167,11 @@ func bestFirst(links []FeedLink) (best []FeedLink) {
 		feeds[i], names[i] = append(feeds[i], link), append(names[i], name)
 	}
 	for _, formats := range feeds {
+		slices.SortStableFunc(formats, func(a, b FeedLink) int {
+			return slices.Index(feedTypes, a.Type) - slices.Index(feedTypes, b.Type)
+		})
 		first := formats[0]
-		for _, link := range formats {
-			if slices.Index(feedTypes, link.Type) < slices.Index(feedTypes, first.Type) {
-				first = link
-			}
-		}
+		first.Formats = formats[1:]
 		if IsOfComments(first.Title, first.Href) {
 			comments = append(comments, first)
 		} else {

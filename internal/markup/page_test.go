@@ -58,9 +58,9 @@ func TestFeedLinksBestFirst(t *testing.T) {
 		want       []string
 	}{
 		{"WordPress", link("rss+xml", "/comments/feed/", "Blog » Comments Feed") + link("rss+xml", "/feed/", "Blog » Feed"), []string{"feed/", "comments/feed/"}},
-		{"Blogger", link("rss+xml", "/feeds/posts/default?alt=rss", "Blog - RSS") + link("atom+xml", "/feeds/posts/default", "Blog - Atom"), []string{"feeds/posts/default"}},
-		{"Hugo", link("rss+xml", "/index.xml", "Blog") + link("feed+json", "/feed.json", "Blog"), []string{"index.xml"}},
-		{"no titles", link("rss+xml", "/rss.xml", "") + link("atom+xml", "/atom.xml", "") + link("feed+json", "/feed.json", ""), []string{"atom.xml"}},
+		{"Blogger", link("rss+xml", "/feeds/posts/default?alt=rss", "Blog - RSS") + link("atom+xml", "/feeds/posts/default", "Blog - Atom"), []string{"feeds/posts/default or feeds/posts/default?alt=rss"}},
+		{"Hugo", link("rss+xml", "/index.xml", "Blog") + link("feed+json", "/feed.json", "Blog"), []string{"index.xml or feed.json"}},
+		{"no titles", link("rss+xml", "/rss.xml", "") + link("atom+xml", "/atom.xml", "") + link("feed+json", "/feed.json", ""), []string{"atom.xml or rss.xml or feed.json"}},
 		{"two feeds of one format and name", link("rss+xml", "/feed1", "RSS") + link("rss+xml", "/feed2", "RSS"), []string{"feed1", "feed2"}},
 		{"two feeds of one name", link("rss+xml", "/podcast.rss", "Us") + link("atom+xml", "/blog.atom", "Us"), []string{"podcast.rss", "blog.atom"}},
 		{"a JSON Feed of one name", link("feed+json", "/j", "Us") + link("feed+json", "/pod", "Pod") + link("atom+xml", "/blog.atom", "Us"), []string{"pod", "blog.atom", "j"}},
@@ -71,7 +71,11 @@ func TestFeedLinksBestFirst(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
 			for _, l := range FeedLinks(test.page, at, "text/html", 8<<10) {
-				got = append(got, strings.TrimPrefix(l.Href, at))
+				text := strings.TrimPrefix(l.Href, at)
+				for _, other := range l.Formats {
+					text += " or " + strings.TrimPrefix(other.Href, at)
+				}
+				got = append(got, text)
 			}
 			require.Equal(t, test.want, got)
 		})

@@ -34,10 +34,7 @@ func (s *Store) Records(ctx context.Context, feed string, ids []string) (map[str
 
 // Entries implements mirror.Store.
 func (s *Store) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.Record, error] {
-	if q.AfterCommit != nil {
-		after := *q.AfterCommit // which the caller may change during the range
-		q.AfterCommit = &after
-	}
+	q = q.Clone()
 	if q.Skip != 0 {
 		return s.skipping(ctx, q)
 	}

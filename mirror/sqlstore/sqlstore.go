@@ -10,7 +10,8 @@
 // Entries are indexed for full-text search after they have been committed, by
 // the first search or by Store.Index.
 //
-// A function that takes a context may return the error of the context.
+// A function that takes a context may return the error of the context. Methods of nil pointers
+// may panic, unless their comments say otherwise.
 package sqlstore
 
 import (
@@ -611,6 +612,13 @@ func OpenReader(ctx context.Context, db *sql.DB, d Dialect) (*Store, error) {
 
 func (s *Store) checkReader(ctx context.Context) error {
 	current, err := s.version(ctx, s.db)
+	if err == nil && current == 0 && s.one {
+		none := errors.Join(ErrNone, checkForeign(ctx, s.db))
+		// The tables may be ours, made by another process meanwhile.
+		if current, err = s.version(ctx, s.db); err == nil && current == 0 {
+			return none
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -618,8 +626,6 @@ func (s *Store) checkReader(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case current == 0 && s.one:
-		return errors.Join(ErrNone, checkForeign(ctx, s.db))
 	case current == 0:
 		return ErrNone
 	case current < newest:

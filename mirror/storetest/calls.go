@@ -99,7 +99,7 @@ func testAgain(t *testing.T, w *world) {
 }
 
 // testChangesMoving follows a long change, and remembers how far it has come
-// where the query points.
+// where the query points; there, it also changes its mind before it begins.
 func testChangesMoving(t *testing.T, w *world) {
 	var records []*mirror.Record
 	for i := range 1000 {
@@ -114,6 +114,20 @@ func testChangesMoving(t *testing.T, w *world) {
 		n++
 	}
 	require.Len(t, records, n)
+
+	zero, beyond := int64(0), *records[999]
+	beyond.Feed = feedURL
+	changes := w.Entries(w.ctx, mirror.Query{Feed: feedURL, AfterCommit: &zero})
+	older := w.Entries(w.ctx, mirror.Query{Feed: feedURL, Beyond: &beyond})
+	zero, beyond = 1, *records[500]
+	require.Len(t, feedtest.All(t, changes), 1000)
+	n = 0
+	for r, err := range older {
+		require.NoError(t, err)
+		beyond = *r
+		n++
+	}
+	require.Equal(t, 999, n)
 }
 
 // testNested calls all methods while sequences of all kinds are being ranged

@@ -109,10 +109,7 @@ func (s *values) Documents(ctx context.Context, feed string) iter.Seq2[*mirror.D
 }
 
 func (s *values) Entries(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.Record, error] {
-	if q.AfterCommit != nil {
-		after := *q.AfterCommit // which the caller may change
-		q.AfterCommit = &after
-	}
+	q = q.Clone()
 	return each(ctx, s, q.Feed, func(m mirror.Store) iter.Seq2[*mirror.Record, error] { return m.Entries(ctx, q) })
 }
 

@@ -1,4 +1,6 @@
 // Package words splits the text of entries, and search queries, into words.
+//
+// Methods of nil pointers may panic, unless their comments say otherwise.
 package words
 
 import (

@@ -29,6 +29,8 @@
 //
 // At the first Lock, two requests test whether the store honours conditions. If
 // it does not, Lock returns ErrConditions.
+//
+// Methods of nil pointers may panic, unless their comments say otherwise.
 package s3
 
 import (

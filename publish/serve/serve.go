@@ -14,6 +14,8 @@
 //   - HEAD has the fields of GET, and ignores Range (RFC 9110 §14.2). It makes no document.
 //   - A client that asks for the instance manipulation "feed" (RFC 3229) gets the entries it
 //     lacks, if the document knows them.
+//
+// Methods of nil pointers may panic, unless their comments say otherwise.
 package serve
 
 import (

@@ -45,9 +45,7 @@ func NewFile(flag, name string) (*File, error) {
 		f, err := os.OpenFile(name, os.O_WRONLY, 0)
 		return &File{Writer: f, file: f}, err
 	}
-	dir, prefix := filepath.Dir(name), "."+filepath.Base(name)+"."
-	removeUnfinished(dir, prefix)
-	f, err := createUnfinished(filepath.Join(dir, prefix))
+	f, err := Unfinished(name, 0o666)
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return nil, fmt.Errorf("%s: %s cannot be created: %w", flag, name, path.Err)
 	}
@@ -93,10 +91,13 @@ func (o *File) Discard() {
 // into its directory, between the prefix and this suffix.
 const unfinished = ".part"
 
-// createUnfinished creates an unfinished file, and holds it.
-func createUnfinished(prefix string) (*os.File, error) {
+// Unfinished creates an empty file beside one, and holds it until it is closed. It removes the
+// unfinished files that killed processes have left.
+func Unfinished(name string, mode os.FileMode) (*os.File, error) {
+	dir, prefix := filepath.Dir(name), "."+filepath.Base(name)+"."
+	removeUnfinished(dir, prefix)
 	for {
-		f, err := os.OpenFile(prefix+rand.Text()[:8]+unfinished, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		f, err := os.OpenFile(filepath.Join(dir, prefix+rand.Text()[:8]+unfinished), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 		if err != nil || hold(f) {
 			return f, err
 		}

@@ -318,12 +318,12 @@ func (w *World) TellFeeds(page string, feeds feedhistory.Links) {
 
 // FeedOfPage says which feed belongs to a page.
 func FeedOfPage(page string, feed feedhistory.Link) string {
-	return terminal.WithoutUser(page) + ": a web page; its feed is " + feed.Href
+	return show.Address(page) + ": a web page; its feed is " + show.Address(feed.Href)
 }
 
 // OtherFeed names another feed of a page.
 func OtherFeed(feed feedhistory.Link) string {
-	text := "it also has " + feed.Href
+	text := "it also has " + show.Address(feed.Href)
 	title := terminal.Cut(terminal.Clean(feed.Title), terminal.Columns/2)
 	switch {
 	case title != "":
@@ -344,7 +344,40 @@ func (w *World) Resolve(client *feedhistory.Client, address string, read func(ad
 		return address, err
 	}
 	w.TellFeeds(address, feeds)
-	return feeds[0].Href, read(feeds[0].Href)
+	feed, failed := feeds[0].Href, read(feeds[0].Href)
+	for _, other := range FormatsOf(err, feed) {
+		if !IsNoFeed(failed) {
+			break
+		}
+		w.Tell(OtherFormat(feed, other, failed))
+		feed, failed = other.Href, read(other.Href)
+	}
+	return feed, failed
+}
+
+// IsNoFeed reports whether an error means an address is not a feed's.
+func IsNoFeed(err error) bool {
+	parse, ok := errors.AsType[*feedhistory.ParseError](err)
+	return ok && parse.Reason == feedhistory.ReasonNotFeed || errors.Is(err, fs.ErrNotExist)
+}
+
+// FormatsOf returns a feed of the web page in other formats, given the error of reading the page.
+func FormatsOf(err error, feed string) (formats feedhistory.Links) {
+	page, ok := errors.AsType[*feedhistory.ParseError](err)
+	if !ok {
+		return nil
+	}
+	for _, other := range page.Formats[feed] {
+		if terminal.CheckURL(other.Href) == nil {
+			formats = append(formats, other)
+		}
+	}
+	return formats
+}
+
+// OtherFormat says in which format a command reads a feed that cannot be read in the one before.
+func OtherFormat(feed string, other feedhistory.Link, err error) string {
+	return show.Address(feed) + ": " + show.Detail(err) + "; the page also has the feed as " + show.Address(other.Href)
 }
 
 // Backfill are the flags for recovering entries to which a feed does not link.

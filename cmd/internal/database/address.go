@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// This file removes feeds, and gives them other addresses: in the database, in the file with the
+// This file removes feeds, gives them other addresses, and adds those with logins: in the database, in the file with the
 // logins, and in the records of the entries printed. The database notes each such change before
 // it is made: if the process ends in between, the next one completes the change.
 
@@ -26,6 +26,28 @@ func (s *Store) Remove(ctx context.Context, url string) error {
 // address has another origin. Its aliases follow it.
 func (s *Store) Move(ctx context.Context, f *mirror.Feed, to string) error {
 	return s.change(ctx, f.URL, to, func() error { return s.Store.Move(ctx, f, to) })
+}
+
+// Adding notes that feeds get logins before they are in the database: if the process ends in
+// between, the next one removes the logins. The caller calls added when the feeds are there, and
+// then stores the logins once more, because another process may have begun meanwhile.
+func (s *Store) Adding(ctx context.Context, feeds []string) (added func() error, err error) {
+	_, err = s.DB.ExecContext(ctx, changesSchema)
+	var noted []string
+	for _, feed := range feeds {
+		isNew, failed := s.lacks(ctx, feed)
+		if err = cmp.Or(err, failed); err == nil && isNew {
+			_, err = s.DB.ExecContext(ctx, "INSERT INTO feedhistory_changes (feed, target) VALUES ($1, '') ON CONFLICT (feed) DO NOTHING", feed)
+			noted = append(noted, feed)
+		}
+	}
+	return func() (err error) {
+		for _, feed := range noted {
+			_, failed := s.DB.ExecContext(context.WithoutCancel(ctx), "DELETE FROM feedhistory_changes WHERE feed = $1 AND target = ''", feed)
+			err = errors.Join(err, failed)
+		}
+		return err
+	}, err
 }
 
 // change notes a feed's change of address, makes it, and completes it. The target is "" for a

@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
@@ -97,19 +98,36 @@ func (d *Location) Create(w *command.World) (*Store, error) {
 	if err := d.Locate(); err != nil {
 		return nil, err
 	}
-	if !d.IsPostgres() {
-		if err := os.MkdirAll(filepath.Dir(d.DB), 0o700); err != nil {
-			return nil, err
-		}
+	if d.IsPostgres() {
+		return d.Connect(w.Ctx)
+	}
+	if err := os.MkdirAll(filepath.Dir(d.DB), 0o700); err != nil {
+		return nil, err
+	}
+	for {
+		var made []string
 		f, err := os.OpenFile(d.DB, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // addresses may be secrets
-		if err == nil {
-			err = f.Close()
+		switch {
+		case err == nil:
+			made, err = []string{d.DB}, f.Close()
+			if _, err := os.Lstat(d.keyringName()); errors.Is(err, fs.ErrNotExist) {
+				made = append(made, d.keyringName())
+			}
+		case errors.Is(err, fs.ErrExist):
+			err = nil
 		}
-		if err != nil && !errors.Is(err, fs.ErrExist) {
+		if err != nil {
 			return nil, d.Failure(err)
 		}
+		store, err := d.Connect(w.Ctx)
+		if errors.Is(err, errRemoved) {
+			continue
+		}
+		if err == nil {
+			store.made = made
+		}
+		return store, err
 	}
-	return d.Connect(w.Ctx)
 }
 
 // Open opens an existing database.
@@ -290,6 +308,18 @@ func linked(name string) string {
 // Connect opens the database for reading and writing. It reads a file first, so as not
 // to change a file of another program.
 func (d *Location) Connect(ctx context.Context) (*Store, error) {
+	info, _ := os.Stat(d.DB)
+	store, err := d.connect(ctx)
+	if now, failed := os.Stat(d.DB); info != nil && (failed != nil || !os.SameFile(info, now)) {
+		if err == nil {
+			err = store.Close()
+		}
+		return nil, errors.Join(errRemoved, err)
+	}
+	return store, err
+}
+
+func (d *Location) connect(ctx context.Context) (*Store, error) {
 	source := d.DB
 	if !d.IsPostgres() {
 		source = sqlstore.SQLiteDSN(d.DB)
@@ -313,6 +343,9 @@ func (d *Location) Connect(ctx context.Context) (*Store, error) {
 	}
 	return store, nil
 }
+
+// errRemoved means another process removed the file while it was being opened (CloseAfter).
+var errRemoved = errors.New("the database has been removed meanwhile; run the command again")
 
 // checkFile refuses a file of another program, and a directory.
 func (d *Location) checkFile(ctx context.Context) error {
@@ -513,6 +546,7 @@ type Store struct {
 	Keys *command.Keyring // the private feeds; nil if the store is only read
 	File string           // a file opened on the assumption of no writers; "" if none was
 	Info os.FileInfo      // about this file, when it was opened
+	made []string         // the file, if Create made it, and that of its keyring
 }
 
 // Commit implements mirror.Store. It marks private feeds in the database, so history
@@ -540,6 +574,44 @@ func (s *Store) Close() error {
 		failed = errors.New(s.File + ": another process wrote to it meanwhile, so the output may be wrong; run the command again")
 	}
 	return errors.Join(err, failed)
+}
+
+// CloseAfter closes the database after a verb that ended with an error, or nil. If the verb
+// failed, and made the database for nothing, because there is no feed in it, CloseAfter removes it.
+func (s *Store) CloseAfter(failed error) error {
+	if failed == nil || len(s.made) == 0 || !s.isUnused() {
+		return s.Close()
+	}
+	if runtime.GOOS == "windows" { // where an open file cannot be removed, nor one that others have open
+		defer s.unmake()
+	} else if _, err := s.DB.Exec("PRAGMA journal_mode = OFF"); err == nil {
+		_ = os.Remove(s.made[0] + "-journal") // which the exclusive lock has kept
+		s.unmake()
+		// A process that has opened the file, but not read it, refuses this version, and then opens
+		// the one that has the name.
+		_, _ = s.DB.Exec("UPDATE feedhistory_schema SET version = 1000000")
+	}
+	return s.Close()
+}
+
+// unmake removes the files Create made, the database last.
+func (s *Store) unmake() {
+	for _, name := range slices.Backward(s.made) {
+		_ = os.Remove(name)
+	}
+}
+
+// isUnused reports whether a database has no feed, and locks it: no other process has it open.
+func (s *Store) isUnused() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if lockAlone(ctx, s.DB, s.made[0], 0) != nil {
+		return false
+	}
+	for range s.Feeds(ctx, mirror.FeedQuery{Limit: 1}) {
+		return false
+	}
+	return true
 }
 
 // keyringName returns the name of the file with the credentials for a database's feeds.

@@ -2,6 +2,8 @@ package database_test
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
 	"path/filepath"
 	"testing"
 
@@ -11,6 +13,8 @@ import (
 
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/cmd/internal/database"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/mirror"
 )
 
 // No password is in what people are told.
@@ -62,4 +66,96 @@ func TestDownloadsGo(t *testing.T) {
 	defer store.Close()
 	_, err = store.DB.Exec("SELECT * FROM feedhistory_downloads")
 	require.ErrorContains(t, err, "no such table")
+}
+
+// The login of a feed that a killed process was about to add goes; that of one it has added stays.
+func TestAdding(t *testing.T) {
+	d, w := database.Location{DB: filepath.Join(t.TempDir(), "feeds.db")}, &command.World{Ctx: t.Context()}
+	store, err := d.Create(w)
+	require.NoError(t, err)
+	const there, added, lost, done = "http://a.example/there", "http://a.example/added", "http://a.example/lost", "http://a.example/done"
+	subscribe := func(feed string) {
+		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: mirror.NewFeed(feed)}))
+	}
+	subscribe(there)
+	_, err = store.Adding(t.Context(), []string{there, added, lost})
+	require.NoError(t, err)
+	end, err := store.Adding(t.Context(), []string{done})
+	require.NoError(t, err)
+	login := http.Header{"Authorization": {"Basic s3cret"}}
+	require.NoError(t, store.Keys.Set(map[string]http.Header{there: login, added: login, lost: login, done: login}))
+	subscribe(added)
+	require.NoError(t, errors.Join(end(), store.Close()))
+	store, err = d.Open(w)
+	require.NoError(t, err)
+	defer store.Close()
+	logins, err := store.Keys.Load()
+	require.NoError(t, err)
+	require.Equal(t, map[string]http.Header{there: login, added: login, done: login}, logins)
+}
+
+// A database that a verb has made for nothing is removed, but no other one is: not if the verb
+// has not failed, if it was there before, if there is a feed in it, or while others have it open.
+func TestCloseAfter(t *testing.T) {
+	failed, w := errors.New("failed"), &command.World{Ctx: t.Context()}
+	for name, test := range map[string]struct {
+		before, feed, open bool
+		failed             error
+		kept               bool
+	}{
+		"for nothing":     {failed: failed},
+		"no failure":      {kept: true},
+		"there before":    {before: true, failed: failed, kept: true},
+		"a feed":          {feed: true, failed: failed, kept: true},
+		"open by another": {open: true, failed: failed, kept: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := database.Location{DB: filepath.Join(t.TempDir(), "feeds.db")}
+			if test.before {
+				store, err := d.Create(w)
+				require.NoError(t, errors.Join(err, store.Close()))
+			}
+			store, err := d.Create(w)
+			require.NoError(t, err)
+			require.NoError(t, store.Keys.Set(map[string]http.Header{"http://a.example/": {}}))
+			if test.feed {
+				require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: mirror.NewFeed("http://a.example/")}))
+			}
+			if test.open {
+				other, err := d.Open(w)
+				require.NoError(t, err)
+				defer other.Close()
+			}
+			require.NoError(t, store.CloseAfter(test.failed))
+			files, err := filepath.Glob(filepath.Join(filepath.Dir(d.DB), "*"))
+			require.NoError(t, err)
+			require.Equal(t, test.kept, len(files) > 0, files)
+		})
+	}
+}
+
+// What one process stores at the moment at which another removes the database is not lost.
+func TestCloseAfterAtOnce(t *testing.T) {
+	feedtest.Long(t)
+	failed, w := errors.New("failed"), &command.World{Ctx: t.Context()}
+	for range feedtest.Count(80) {
+		file := filepath.Join(t.TempDir(), "feeds.db")
+		made, err := (&database.Location{DB: file}).Create(w)
+		require.NoError(t, err)
+		feedtest.AtOnce(t, 4, func(i int) error {
+			if i == 0 {
+				return made.CloseAfter(failed)
+			}
+			store, err := (&database.Location{DB: file}).Create(w)
+			if err != nil {
+				return err
+			}
+			err = store.Commit(t.Context(), &mirror.Commit{Feed: mirror.NewFeed(fmt.Sprintf("http://%d.example/", i))})
+			return errors.Join(err, store.CloseAfter(nil))
+		})
+		store, err := (&database.Location{DB: file}).Open(w)
+		require.NoError(t, err)
+		require.Len(t, feedtest.All(t, store.Feeds(t.Context(), mirror.FeedQuery{})), 3)
+		require.NoError(t, store.Close())
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/feedhistory/feedhistory/cmd/internal/command"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
@@ -89,17 +90,29 @@ func own(ctx context.Context, file string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := lockAlone(ctx, db, file, 5*time.Second); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// lockAlone locks a file of SQLite against other processes, and merges its log. From then on
+// the database has one connection.
+func lockAlone(ctx context.Context, db *sql.DB, file string, wait time.Duration) error {
 	db.SetMaxOpenConns(1)
 	db.SetMaxIdleConns(1)
-	for _, statement := range []string{"PRAGMA busy_timeout = 5000", "PRAGMA locking_mode = EXCLUSIVE", "PRAGMA journal_mode = DELETE", "BEGIN EXCLUSIVE", "COMMIT"} {
-		if _, err = db.ExecContext(ctx, statement); err != nil {
-			return nil, errors.Join(err, db.Close())
+	for _, statement := range []string{
+		fmt.Sprintf("PRAGMA busy_timeout = %d", wait.Milliseconds()),
+		"PRAGMA locking_mode = EXCLUSIVE", "PRAGMA journal_mode = DELETE", "BEGIN EXCLUSIVE", "COMMIT",
+	} {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return err
 		}
 	}
 	if hasLog(file) {
-		return nil, errors.Join(fmt.Errorf("%s: its write-ahead log cannot be merged", file), db.Close())
+		return fmt.Errorf("%s: its write-ahead log cannot be merged", file)
 	}
-	return db, nil
+	return nil
 }
 
 // copyPrinted copies the records of the entries printed, as far as they can be read.

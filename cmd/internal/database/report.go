@@ -230,10 +230,14 @@ func showOutcome(p *terminal.Page, o Outcome, c *mirror.Report) {
 	case c.Feed.URL:
 		p.Para("  ", "  ", "the feed is back at the address to which you subscribed")
 	default:
-		p.Para("  ", "  ", "the feed has moved permanently to "+c.Moved)
+		p.Para("  ", "  ", "the feed has moved permanently to "+show.Address(c.Moved))
 	}
 	if url := c.Feed.NewAddress(); url != "" && o.kind == polled {
-		p.Para("  ", "  ", "the feed says that it has moved to "+url+"; to follow it: feedhistory move "+c.Feed.URL+" "+url)
+		text := "the feed says that it has moved to " + show.Address(url) + "; to follow it: feedhistory move " + show.Address(c.Feed.URL) + " " + show.Address(url)
+		if show.Address(url) != url {
+			text += " (feedhistory export --raw has the address whole)"
+		}
+		p.Para("  ", "  ", text)
 	}
 	if c.Altered > 0 {
 		p.Para("  ", "  ", terminal.Count(c.Altered, "archive document has", "archive documents have")+

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"sync"
 	"time"
@@ -218,9 +217,11 @@ type strays struct {
 	Named map[string]bool  // addresses on the command line
 	Keys  *command.Keyring // the feeds' credentials; nil if there are none
 
-	mu    sync.Mutex
-	fresh map[string]bool              // new addresses, and whether to look for feeds on their pages
-	found map[string]feedhistory.Links // addresses of no feed, with the feeds of the web pages there
+	mu      sync.Mutex
+	fresh   map[string]bool              // new addresses, and whether to look for feeds on their pages
+	found   map[string]feedhistory.Links // addresses of no feed, with the feeds of the web pages there, or their other formats
+	formats map[string]feedhistory.Links // other formats of the feeds that pages name
+	dead    map[string]error             // why such a feed cannot be read
 }
 
 // add records an address new in the database.
@@ -229,6 +230,7 @@ func (s *strays) add(url string, asPage bool) {
 	defer s.mu.Unlock()
 	if s.fresh == nil {
 		s.fresh, s.found = map[string]bool{}, map[string]feedhistory.Links{}
+		s.formats, s.dead = map[string]feedhistory.Links{}, map[string]error{}
 	}
 	s.fresh[url] = asPage
 }
@@ -238,20 +240,43 @@ func (s *strays) add(url string, asPage bool) {
 func (s *strays) look(ctx context.Context, m *mirror.Mirror, url string, failure error) {
 	s.mu.Lock()
 	asPage, fresh := s.fresh[url]
+	feeds := s.formats[url]
 	s.mu.Unlock()
-	if !fresh || !isNoFeed(failure) {
+	if !fresh || !command.IsNoFeed(failure) {
 		return
 	}
-	var feeds feedhistory.Links
-	if asPage {
-		feeds = command.FeedsOf(ctx, cmp.Or(ownClient(m, url), m.Client), url, failure)
+	var formats feedhistory.Links
+	switch {
+	case asPage:
+		if feeds = command.FeedsOf(ctx, cmp.Or(ownClient(m, url), m.Client), url, failure); len(feeds) > 0 {
+			formats = command.FormatsOf(failure, feeds[0].Href)
+		}
+	case len(feeds) > 0:
+		feeds, formats = feeds[:1], feeds[1:]
 	}
 	if ctx.Err() != nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.found[url] = feeds
+	if s.found[url] = feeds; len(feeds) > 0 {
+		s.formats[terminal.FeedName(feeds[0].Href)] = formats
+	}
+	if !asPage {
+		s.dead[url] = failure
+	}
+}
+
+// tell says which feed replaces an address.
+func (s *strays) tell(r *Report, url string, feeds feedhistory.Links) {
+	s.mu.Lock()
+	err := s.dead[url]
+	s.mu.Unlock()
+	if err != nil {
+		r.Tell(command.OtherFormat(url, feeds[0], err))
+	} else {
+		r.found(url, feeds)
+	}
 }
 
 // of returns the findings of look: whether an address is not a feed's, and the feeds of
@@ -269,13 +294,6 @@ func ownClient(m *mirror.Mirror, feed string) *feedhistory.Client {
 		return nil
 	}
 	return m.ClientFor(feed)
-}
-
-// isNoFeed reports whether an error means an address is not a feed's.
-func isNoFeed(err error) bool {
-	parse, ok := errors.AsType[*feedhistory.ParseError](err)
-	return ok && parse.Reason == feedhistory.ReasonNotFeed ||
-		errors.Is(err, fs.ErrNotExist)
 }
 
 // passCredentials copies the credentials of a feed to the other feed it has become, if the latter
@@ -313,7 +331,7 @@ func (s *Sync) forget(ctx context.Context, url string, feeds feedhistory.Links) 
 	if feed == "" {
 		return nil
 	}
-	s.Report.found(url, feeds)
+	s.Strays.tell(s.Report, url, feeds)
 	isNew, err := Subscribe(ctx, store, readers.Outline{URL: feed})
 	if err != nil {
 		return err

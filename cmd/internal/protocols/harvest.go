@@ -491,14 +491,14 @@ func limitFlag(err error) (flag string, least int) {
 }
 
 // Keep harvests into a mirror, which records how far the harvest has come.
-func (c *Source) Keep(w *command.World) error {
+func (c *Source) Keep(w *command.World) (err error) {
 	spareMemory()
 	db := &database.Location{DB: c.DB}
 	store, err := db.Create(w)
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer func() { err = errors.Join(err, store.CloseAfter(err)) }()
 	oneCache(store)
 	if c.Fields != nil { // so the history server does not show the collection to others
 		keys, err := db.Keyring()

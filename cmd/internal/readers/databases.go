@@ -31,8 +31,9 @@ type databaseForm struct {
 	byURL        bool   // the id is the URL, which the table of feeds may lack
 	entry        func(row) (*mirror.KeptEntry, error)
 
-	folders     string // a query for the folders by feed id; "" if the reader has none
-	folderTable string // the table of their names
+	folders     string // a query for the folder of each feed, by id; "" if the reader has none
+	folderNames string // a query for the names of the folders
+	folderTable string // their table
 }
 
 // databaseForms are the databases known. The first columns of each table tell them apart.
@@ -57,7 +58,8 @@ var databaseForms = []databaseForm{
 		entryColumns: []string{"guid", "link", "id_feed", "title", "author", "content", "date", "tags", "attributes"},
 		// The first category is for feeds without one.
 		folderTable: "category",
-		folders:     "SELECT feed.id, category.name FROM feed JOIN category ON category.id = feed.category WHERE category.id <> 1",
+		folders:     "SELECT id, category FROM feed",
+		folderNames: "SELECT id, name FROM category WHERE id <> 1",
 	},
 }
 
@@ -70,22 +72,40 @@ func (f *databaseForm) foldersOf(ctx context.Context, c *databaseCopy) (all map[
 			return all, nil
 		}
 	}
-	rows, err := c.QueryContext(ctx, f.folders)
+	names := map[string]string{}
+	// A join would have as many rows as both tables multiplied, if all rows have one id.
+	err = c.eachPair(ctx, f.folderNames, func(folder, name string) { names[folder] = html.UnescapeString(name) })
+	if err == nil {
+		err = c.eachPair(ctx, f.folders, func(feed, folder string) {
+			if name := names[folder]; name != "" {
+				c.room -= int64(len(name))
+				all[feed] = append(all[feed], name)
+			}
+		})
+	}
+	return all, err
+}
+
+// eachPair yields the rows of a query for two columns, as far as they can be read.
+func (c *databaseCopy) eachPair(ctx context.Context, query string, yield func(key, value string)) error {
+	rows, err := c.QueryContext(ctx, query)
 	if err != nil {
-		return all, nil
+		return nil
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var key, text string
-		if rows.Scan(&key, &text) != nil || text == "" {
+		var key, value string
+		if rows.Scan(&key, &value) != nil {
 			continue
 		}
-		if c.room -= int64(len(key) + len(text)); c.room < 0 {
-			return nil, errRepeats
+		if c.room -= int64(len(key) + len(value)); c.room >= 0 {
+			yield(key, value)
 		}
-		all[key] = append(all[key], html.UnescapeString(text))
+		if c.room < 0 {
+			return errRepeats
+		}
 	}
-	return all, nil
+	return nil
 }
 
 // isDatabase reports whether a file is a database of this form.

@@ -526,7 +526,7 @@ func TestExpansion(t *testing.T) {
 	require.Less(t, names, 5*len(list))
 
 	// A view has as many rows as it likes, a computed column as long texts, and a table of folders
-	// without a key as many for each feed.
+	// without a key has as many for each feed.
 	for _, statements := range []string{
 		"CREATE TABLE rss_feed (rssurl, title); CREATE VIEW rss_item AS WITH RECURSIVE n(id) AS (VALUES (1) UNION ALL SELECT id + 1 FROM n) SELECT id, id AS guid, 'http://a.example/f' AS feedurl, 0 AS pubDate FROM n",
 		"CREATE TABLE rss_item (id INTEGER PRIMARY KEY, guid, feedurl, pubDate); CREATE VIEW rss_feed AS WITH RECURSIVE n(rowid) AS (VALUES (1) UNION ALL SELECT rowid + 1 FROM n) SELECT rowid, 'http://a.example/' || rowid AS rssurl, 'x' AS title FROM n",
@@ -544,11 +544,30 @@ func TestExpansion(t *testing.T) {
 	r = imported(t, source(t, "newsboat", file), nil, "")
 	require.NoError(t, r.err)
 	require.Less(t, r.entries["One"].Content.Size, int64(1000))
-	file = filepath.Join(t.TempDir(), "user.sqlite")
-	execute(t, file, `CREATE TABLE entry (id INTEGER PRIMARY KEY, guid, link, id_feed, title); CREATE TABLE category (id, name); CREATE TABLE feed (id INTEGER PRIMARY KEY, url, name, category);
-		WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 2000) INSERT INTO category SELECT 2, 'folder ' || i FROM n;
-		WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 2000) INSERT INTO feed SELECT i, 'http://a.example/' || i, 'F', 2 FROM n`)
+	folders := func(name string) string {
+		file := filepath.Join(t.TempDir(), "user.sqlite")
+		execute(t, file, `CREATE TABLE entry (id INTEGER PRIMARY KEY, guid, link, id_feed, title); CREATE TABLE category (id, name); CREATE TABLE feed (id INTEGER PRIMARY KEY, url, name, category);
+			WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 2000) INSERT INTO category SELECT 2, `+name+` FROM n;
+			WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 2000) INSERT INTO feed SELECT i, 'http://a.example/' || i, 'F', 2 FROM n`)
+		return file
+	}
+	file = folders("'folder ' || i")
+	r = imported(t, source(t, "freshrss", file), nil, "")
+	require.NoError(t, r.err)
+	require.Equal(t, [][]string{{"folder 2000"}}, r.folders(t, "http://a.example/7"))
+	file = folders("CASE i WHEN 2000 THEN printf('%.10000c', 'x') END")
 	require.ErrorContains(t, imported(t, source(t, "freshrss", file), nil, "").err, "times the bytes of the file")
+
+	// A table whose rows share ids is read in one pass, not sorted again for each hundred of them.
+	file = filepath.Join(t.TempDir(), "cache.db")
+	execute(t, file, `CREATE TABLE rss_feed (rssurl, title); INSERT INTO rss_feed VALUES ('http://a.example/f', 'F');
+		CREATE TABLE rss_item (id, guid, feedurl, pubDate, title);
+		WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 6000)
+		INSERT INTO rss_item SELECT (i + 1) / 2, 'urn:' || i, 'http://a.example/f', 1, i FROM n`)
+	r = imported(t, source(t, "newsboat", file), nil, "")
+	require.NoError(t, r.err)
+	require.Equal(t, 3000, r.sum.Added)
+	require.Len(t, r.damaged, 3000)
 
 	// Compressed to a thousandth, once or twice.
 	blank := warcOf("response", "http://a.example/feed", crawled, answerOf("200 OK", "", document("http://a.example/feed", 1, 2)+strings.Repeat(" ", 20<<20)))

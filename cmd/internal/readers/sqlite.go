@@ -83,7 +83,11 @@ type tableReader struct {
 	db         *databaseCopy
 	columns    []string
 	rows, next string // the queries for the rows, and for the first key, after a key
+	restarts   int    // how often the rows were asked for again, because some are not in order
 }
+
+// mostRestarts bounds the time for a damaged table, which is sorted for each restart.
+const mostRestarts = 50
 
 // errDisorder means a row does not belong where a damaged table has it.
 var errDisorder = errors.New("the rows are not in order")
@@ -105,7 +109,10 @@ func (t *tableReader) read(after int64, yield func(row, error) bool) (last int64
 	if err == nil || !more {
 		return last, false
 	}
-	if t.ctx.Err() != nil || errors.Is(err, errRepeats) {
+	if err == errDisorder {
+		t.restarts++
+	}
+	if t.ctx.Err() != nil || errors.Is(err, errRepeats) || t.restarts > mostRestarts {
 		yield(nil, cmp.Or(t.ctx.Err(), err))
 		return last, false
 	}
@@ -135,7 +142,7 @@ func (t *tableReader) stream(after int64, yield func(row, error) bool) (last int
 	var held row // has the key next
 	last, more = after, true
 	next, strays := after, 0
-	for found.Next() && strays < atOnce { // more would be a table that repeats itself
+	for found.Next() && (strays < atOnce || t.db.Damage == nil) { // more would be a damaged table that repeats itself
 		if err := found.Scan(targets...); err != nil {
 			return last, true, err
 		}
@@ -168,7 +175,7 @@ func (t *tableReader) stream(after int64, yield func(row, error) bool) (last int
 	if held != nil {
 		last, more = next, yield(held, nil)
 	}
-	if err = found.Err(); err == nil && strays == atOnce {
+	if err = found.Err(); err == nil && strays == atOnce && t.db.Damage != nil {
 		err = errDisorder
 	}
 	return last, more, err

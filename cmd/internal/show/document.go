@@ -52,12 +52,12 @@ func head(p *terminal.Page, d *feedhistory.Document, backfill string) {
 	p.Field("format", FormatText(d.Format))
 	p.Field("kind", KindText(d))
 	p.Field("flags", FlagText(d))
-	p.Field("url", d.URL)
+	p.Field("url", Address(d.URL))
 	p.Field("id", d.ID)
 	p.Field("updated", terminal.Time(d.Updated))
 	p.Field("declares", coverageText(d.Coverage))
 	if older, ok := d.Links.Rel(d.Kind().Older()); ok {
-		p.Field("older", older.Href)
+		p.Field("older", Address(older.Href))
 	}
 	p.Command("backfill", backfill)
 	if len(d.Links) > 0 {
@@ -94,7 +94,7 @@ func links(p *terminal.Page, all feedhistory.Links) {
 	for _, l := range all {
 		rel := terminal.Clean(l.Rel)
 		rel += strings.Repeat(" ", max(0, width-len(rel)))
-		text := l.Href
+		text := Address(l.Href)
 		if l.Type != "" {
 			text += " (" + l.Type + ")"
 		}

@@ -62,16 +62,24 @@ func Advice(g *feedhistory.Gap) string {
 // IsPrivate reports whether an error is the refusal of a private address.
 func IsPrivate(err error) bool { return errors.Is(err, feedhistory.ErrPrivateAddress) }
 
+// DocumentName names a document given by an argument for people.
+func DocumentName(arg string) string {
+	switch {
+	case arg == "-":
+		return "standard input"
+	case terminal.IsURL(arg):
+		return Address(arg)
+	}
+	return terminal.WithoutUser(arg)
+}
+
 // Failure explains in one line why the document named by an argument cannot be read,
 // with advice.
 func Failure(arg string, err error) error {
 	if wrong, ok := errors.AsType[terminal.UsageError](err); ok { // it names its flag
 		return wrong
 	}
-	name := terminal.WithoutUser(arg)
-	if arg == "-" {
-		name = "standard input"
-	}
+	name := DocumentName(arg)
 	what, todo := Detail(err), Remedy(err)
 	parse, ok := errors.AsType[*feedhistory.ParseError](err)
 	switch {
@@ -147,6 +155,9 @@ func networkRemedy(err error) string {
 func parseRemedy(e *feedhistory.ParseError) string {
 	switch {
 	case len(e.Feeds) > 0:
+		if address := Address(e.Feeds[0].Href); address != e.Feeds[0].Href {
+			return "its feed is " + address + ": give that address, which the page has whole"
+		}
 		return "its feed is " + e.Feeds[0].Href + ": give that address"
 	case isTooLarge(e):
 		return TooLargeRemedy

@@ -22,6 +22,28 @@ func Address(url string) string {
 	return terminal.WithoutUser(url)
 }
 
+// WithoutSecrets returns a text with … in place of each query in it that seems to have a
+// secret, as Address does for one address.
+func WithoutSecrets(text string) string {
+	var shown strings.Builder
+	for {
+		before, rest, ok := strings.Cut(text, "?")
+		if shown.WriteString(before); !ok {
+			return shown.String()
+		}
+		end := strings.IndexFunc(rest, func(c rune) bool { return c <= ' ' || strings.ContainsRune("\"'<>?", c) })
+		if end < 0 {
+			end = len(rest)
+		}
+		query := rest[:end]
+		if mirror.NewFeed("?" + query).Private {
+			query = "…"
+		}
+		shown.WriteString("?" + query)
+		text = rest[end:]
+	}
+}
+
 // FeedTitles prints the titles of a list of feeds.
 func FeedTitles(p *terminal.Page) {
 	if p.Fits(tableWidth + titleWidth) {

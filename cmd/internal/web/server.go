@@ -98,6 +98,7 @@ type Server struct {
 	size  int              // entries per archive; zero means 100
 	room  int64            // bytes of large pages being sent at once; zero means mostSending
 	clock func() time.Time // the clock for replays; nil means time.Now
+	again time.Duration    // how often it looks for large feeds that others have polled; zero means five minutes
 
 	once      sync.Once
 	mux       *http.ServeMux
@@ -367,7 +368,7 @@ const largeFeed = 2000
 const mostPolled = 10_000
 
 // prepare publishes feeds after their polls until the context ends, beginning with the large
-// ones of the store, which another program may have read.
+// ones of the store. It looks for these now and then, because another program may poll them.
 func (s *Server) prepare(ctx context.Context) {
 	publish := func(feed string) {
 		err := s.published.Prepare(ctx, feed, largeFeed)
@@ -375,20 +376,33 @@ func (s *Server) prepare(ctx context.Context) {
 			s.Logger.WarnContext(ctx, "a feed cannot be published in advance", "feed", feed, "err", err)
 		}
 	}
-	for feed, err := range s.store.Feeds(ctx, mirror.FeedQuery{}) {
-		if err != nil {
-			break // polling reports it
+	for ctx.Err() == nil {
+		began := time.Now()
+		var large []string
+		for feed, err := range s.store.Feeds(ctx, mirror.FeedQuery{}) {
+			if err != nil {
+				break // polling reports it
+			}
+			if feed.Entries >= largeFeed {
+				large = append(large, feed.URL)
+			}
 		}
-		if feed.Entries >= largeFeed {
-			publish(feed.URL)
-		}
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case feed := <-s.polled:
+		looked := time.Since(began)
+		for _, feed := range large {
 			publish(feed)
+		}
+		// Others may poll feeds of the store, too, such as a fleet's workers. Looking for them
+		// takes at most two per cent of the time.
+		again := time.After(max(cmp.Or(s.again, 5*time.Minute), 50*looked))
+		for waits := true; waits; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-again:
+				waits = false
+			case feed := <-s.polled:
+				publish(feed)
+			}
 		}
 	}
 }

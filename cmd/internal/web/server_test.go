@@ -590,6 +590,28 @@ func TestPrepared(t *testing.T) {
 	require.Eventually(t, has(w.feedURL("/blog/feed.atom"), " at last"), patience, 10*time.Millisecond, "up to date without a request")
 }
 
+// Both documents of a large feed are also there if another program, such as a fleet's worker,
+// has polled it.
+func TestPreparedForOthers(t *testing.T) {
+	out := &publish.MemoryOutput{}
+	w := newWorld(t, func(s *Server) { s.Output, s.again = out, time.Millisecond })
+	var entries []*feedhistory.Entry
+	for n := range largeFeed {
+		entries = append(entries, blogEntry(t, 2003+n/120, n%12+1, n/12%10+1, ""))
+	}
+	require.NoError(t, w.blog.Append(t.Context(), entries...))
+	feed := w.feedURL("/blog/feed.atom")
+	other := &mirror.Mirror{Store: w.Store, Client: reader()}
+	_, err := other.Update(t.Context(), feed)
+	require.NoError(t, err)
+	for _, file := range []string{"index.atom", "index.rss"} {
+		require.Eventually(t, func() bool {
+			found, err := fs.Glob(out, "*/"+republish.Name(feed)+"/"+file)
+			return err == nil && len(found) == 1
+		}, patience, 10*time.Millisecond, file)
+	}
+}
+
 // reader returns another instance of the library.
 func reader() *feedhistory.Client {
 	return &feedhistory.Client{AllowPrivate: true}
