@@ -359,18 +359,20 @@ func (p *poll) goBack() error {
 		return nil
 	}
 	doc, err := p.m.clientFor(f.URL).Get(p.ctx, f.URL)
-	if err == nil || isMissing(err) || f.Polls >= m.Poll+5 { // otherwise the next poll asks again
+	moved, same := err == nil && doc.Response.Permanent != "", false
+	if err == nil && !moved {
+		if same, err = p.isSame(doc); err != nil {
+			return err
+		}
+	}
+	if moved || same || isMissing(err) || f.Polls >= m.Poll+5 { // otherwise the next poll asks again
 		p.ledger.Move = &move{m.Since, m.Poll, p.now}
 	}
-	if err != nil || doc.Response.Permanent != "" {
-		return p.ctx.Err() // it has moved, or does not answer
-	}
-	same, err := p.isSame(doc)
-	if err == nil && same {
+	if same {
 		f.Address = ""
 		p.ledger.Known.ETag, p.ledger.Known.LastModified = "", "" // those of another address
 	}
-	return err
+	return p.ctx.Err()
 }
 
 // first inspects the answer to the request for the subscription document: it

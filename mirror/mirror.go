@@ -264,7 +264,11 @@ func (p *poll) take(r *feedhistory.Reading, err error) error {
 		if err := p.step(r.Document, func() error { return p.read(r) }); err != nil {
 			return err
 		}
+		if r.Document != nil {
+			p.chain.anew = append(p.chain.anew, r.URL, r.Document.URL)
+		}
 	}
+	p.chain.ended = r.End
 	for _, gap := range r.Gaps {
 		if err := p.miss(gap, r.Known); err != nil {
 			return err
@@ -544,6 +548,7 @@ type chainWalk struct {
 	rank   Rank     // the rank of the latest document
 	beyond bool     // the walk has left the chain from the subscription document
 	aside  bool     // it reads a document of that chain again, and perhaps those the document newly leads to
+	ended  bool     // the walk has ended by itself
 	chainReading
 }
 
@@ -825,12 +830,16 @@ func (p *poll) finish() (*Report, error) {
 		return p.stop(err)
 	}
 	p.ledger.crossOut(func(d debt) bool {
-		failed := d.Tries > 0 && d.Poll == p.feed.Polls
-		return d.isDocument() && !d.Page && !d.Quota && !failed && p.documents.get(d.URL) != nil // processed under another name
+		if failed := d.Tries > 0 && d.Poll == p.feed.Polls; failed || !d.isDocument() || d.Page || d.Quota {
+			return false
+		}
+		known := p.documents.get(d.URL) // processed under another name; an earlier copy may be the damaged one
+		return known != nil && (known.Last >= d.Poll || d.Reason == feedhistory.ReasonLoop)
 	})
 	if p.documents.err != nil {
 		return p.stop(p.documents.err)
 	}
+	p.ledger.crossOut(p.isNotMissed)
 	p.settlePages()
 	changed := p.ledger.Unsettled
 	if changed || p.owes() {
