@@ -206,9 +206,8 @@ var owed = []string{
 }
 
 // differ are the fixtures in which the failure is one of the feed's: a poll that shows a
-// stranger does not adopt another, and where current fails, the feed is another one. An empty feed
-// without an id cannot be told from another.
-var differ = []string{"foreign-archive-of-an-empty-feed", "ledger-stranger-adopted", "current-of-another-feed", "same-origin-current-redirects", "same-origin-current"}
+// stranger does not adopt another, and where current fails, the feed is another one.
+var differ = []string{"ledger-stranger-adopted", "current-of-another-feed", "same-origin-current-redirects", "same-origin-current"}
 
 func checkDisturbed(t *testing.T, name string, got, calm []outcome) {
 	for i, o := range got {

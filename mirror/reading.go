@@ -1351,7 +1351,7 @@ const (
 // id, or without ids nothing of the head in common, no known entry, and no link to a known
 // archive.
 func (p *poll) isStranger(doc *feedhistory.Document) (bool, error) {
-	if p.ledger.Known.URL == "" || !p.had {
+	if p.ledger.Known.URL == "" || !p.had && p.ledger.Known.Older == "" { // a feed without entries, which leads to none
 		return false, nil
 	}
 	head, err := p.feed.Document()
