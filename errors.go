@@ -366,7 +366,7 @@ type ParseError struct {
 	Feeds Links
 
 	// Formats are the same feeds in their other formats, by the Href in Feeds, the preferred
-	// format first: a page may name a document that is gone.
+	// format first: a page may name a document gone since.
 	Formats map[string]Links
 }
 

@@ -707,7 +707,7 @@ func (p *poll) processed(url string) bool {
 	if p.completed != nil || p.rechecks[url] || p.chain.asks && !p.chain.beyond && p.owes() {
 		return false
 	}
-	if d := p.ledger.document(url); d != nil && (p.leavesAlone(d) || d.Quota) {
+	if d := p.ledger.document(url); d != nil && (p.leavesAlone(d) || d.Quota || p.backlog.urls[url]) {
 		return p.leavesAlone(d)
 	}
 	d := p.documents.get(url)
@@ -833,8 +833,8 @@ func (p *poll) finish() (*Report, error) {
 		if failed := d.Tries > 0 && d.Poll == p.feed.Polls; failed || !d.isDocument() || d.Page || d.Quota {
 			return false
 		}
-		known := p.documents.get(d.URL) // processed under another name; an earlier copy may be the damaged one
-		return known != nil && (known.Last >= d.Poll || d.Reason == feedhistory.ReasonLoop)
+		known := p.documents.get(d.URL) // processed under another name, or before; a damaged copy is asked for again by nobody
+		return known != nil && (known.Last >= d.Poll || !known.Known.Damaged)
 	})
 	if p.documents.err != nil {
 		return p.stop(p.documents.err)

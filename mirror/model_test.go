@@ -250,7 +250,7 @@ func (s *schedule) slowly() mirror.Store {
 	return &slow{Store: s.store, t: s.T, story: s, bits: s.random.Uint64()}
 }
 
-// wrong is how wrong the reader's clock is at the poll, and now the time that it shows.
+// wrong is how wrong the reader's clock is at the poll, and now the time it shows.
 func (s *schedule) wrong() time.Duration {
 	if s.roads.weather == nil {
 		return 0

@@ -774,7 +774,7 @@ type chainReading struct {
 	paid   int                // the windows that documents have joined
 	joined bool               // the chain has an entry known before
 	newer  []string           // the documents at which the feed is said to begin, but which could not be read
-	anew   []string           // the documents that have come, and were not only said to be unchanged
+	anew   []string           // the documents received, and not only said to be unchanged
 	own    map[string]bool    // the links of the chain as it was before
 	gone   map[string]bool    // known documents that no longer answer
 	ranks  map[string][]int64 // for a known document outside of the chain, the ranks its entries have their copies from
@@ -909,15 +909,15 @@ func (p *poll) settle() error {
 	return p.settleWindows(c)
 }
 
-// isNotMissed reports whether a document that could not be read hides nothing: the walk, which has
-// ended by itself, has read each document that names it anew, and does not call it a gap.
+// isNotMissed reports whether an unreadable document hides nothing: the walk, which has ended by
+// itself, has read each document naming it anew, and calls it no gap.
 func (p *poll) isNotMissed(d debt) bool {
 	names := d.namedBy()
 	return p.chain.ended && d.isDocument() && !d.Page && !d.Quota && d.Tries > 0 && d.Poll < p.feed.Polls && len(names) > 0 &&
 		!slices.ContainsFunc(names, func(url string) bool { return !slices.Contains(p.chain.anew, url) })
 }
 
-// oweAsBefore enters what the earlier feed at the address owes of documents that the chain leads to
+// oweAsBefore enters what the earlier feed at the address owes of documents to which the chain leads
 // now: it is the same feed, after all.
 func (p *poll) oweAsBefore(c *chainPath) {
 	past := p.ledger.Past

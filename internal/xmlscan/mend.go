@@ -42,7 +42,7 @@ type Mender struct {
 	garbled                int // the number of repairs with a possible effect on a text
 	outsideAt, swallowedAt int // the offsets of the first damage of each kind
 	lostAt                 int // the offset of the first trace of a lost entry
-	cutAt                  int // the offset of the latest entry that has lost its end
+	cutAt                  int // the offset of the latest entry without its end
 	entryEnd               int // where the end tag of the latest entry ends, or a second one after it
 	begun, whole           int // the number of entries, and of those with an end tag
 
@@ -137,7 +137,7 @@ func (m *Mender) Swallowed() (at int, ok bool) {
 
 // Lost returns the offset of the first trace of a lost entry, whole or in part: an end
 // tag of an entry without one, unless the one before has two; an entry ending only
-// with the feed; or one that begins within a child of another. It is none if no entry of the
+// with the feed; or one beginning within a child of another. It is none if no entry of the
 // document has an end tag. ok is false if there is none.
 func (m *Mender) Lost() (at int, ok bool) {
 	if m == nil || m.lostAt < 0 || m.whole == 0 && m.begun > 1 {
@@ -153,7 +153,7 @@ func (m *Mender) lose(at int) {
 	}
 }
 
-// cut notes that the open entry has lost its end.
+// cut notes the loss of the open entry's end.
 func (m *Mender) cut(at int) {
 	m.cutAt = m.frames[m.entryAt-1].at
 	m.lose(at)

@@ -92,7 +92,7 @@ func (o *File) Discard() {
 const unfinished = ".part"
 
 // Unfinished creates an empty file beside one, and holds it until it is closed. It removes the
-// unfinished files that killed processes have left.
+// unfinished files left by killed processes.
 func Unfinished(name string, mode os.FileMode) (*os.File, error) {
 	dir, prefix := filepath.Dir(name), "."+filepath.Base(name)+"."
 	removeUnfinished(dir, prefix)

@@ -220,7 +220,7 @@ type strays struct {
 	mu      sync.Mutex
 	fresh   map[string]bool              // new addresses, and whether to look for feeds on their pages
 	found   map[string]feedhistory.Links // addresses of no feed, with the feeds of the web pages there, or their other formats
-	formats map[string]feedhistory.Links // other formats of the feeds that pages name
+	formats map[string]feedhistory.Links // other formats of the feeds named by pages
 	dead    map[string]error             // why such a feed cannot be read
 }
 

@@ -98,7 +98,7 @@ type Server struct {
 	size  int              // entries per archive; zero means 100
 	room  int64            // bytes of large pages being sent at once; zero means mostSending
 	clock func() time.Time // the clock for replays; nil means time.Now
-	again time.Duration    // how often it looks for large feeds that others have polled; zero means five minutes
+	again time.Duration    // how often it looks for large feeds polled by others; zero means five minutes
 
 	once      sync.Once
 	mux       *http.ServeMux
