@@ -265,7 +265,7 @@ func (c *serveCommand) showPrivate(server *web.Server, store *database.Store) er
 		return err
 	}
 	server.Private, server.PrivateOutput, server.Readers = true, publish.Dir{Path: dir}, c.publishedDir()+".readers"
-	server.Keys = store.Keys
+	server.Keys, server.Adding = store.Keys, store.Adding
 	server.Mirror.Store, server.Mirror.ClientFor = store, store.Keys.ClientFor(server.Mirror.Client)
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -221,6 +222,9 @@ type adder struct {
 	hints Hints
 	shows bool             // whether private feeds are shown
 	keys  *command.Keyring // the logins of private feeds; nil if none can be added here
+
+	adding func(ctx context.Context, feeds []string) (added func() error, err error) // see Server.Adding
+	logins sync.Map                                                                  // what to do once a feed with a login is there, by its URL
 }
 
 // A feedLogin is the login that somebody has typed for a feed.
@@ -274,9 +278,21 @@ func (a *adder) passLogin(ctx context.Context, page, to string) error {
 		return nil
 	}
 	if err == nil {
-		_, err = a.keys.Pass(from.URL, to)
+		err = a.setLogin(ctx, to, func() error { _, err := a.keys.Pass(from.URL, to); return err })
 	}
 	return err
+}
+
+// setLogin keeps the login of a feed about to be added.
+func (a *adder) setLogin(ctx context.Context, feed string, set func() error) error {
+	if a.adding != nil {
+		added, err := a.adding(ctx, []string{feed})
+		if err != nil {
+			return err
+		}
+		a.logins.Store(feed, func() error { return cmp.Or(set(), added()) }) // again: another process may have removed it
+	}
+	return set()
 }
 
 // client returns the client for an address.
@@ -320,6 +336,9 @@ func (a *adder) add(ctx context.Context, address string, listed readers.Outline)
 	listed.Apply(feed)
 	if added, err = mirror.Subscribe(ctx, a.store, feed); added {
 		a.polls.Hurry(feed)
+	}
+	if settle, ok := a.logins.LoadAndDelete(address); ok && err == nil {
+		err = settle.(func() error)()
 	}
 	return added, err
 }
@@ -422,7 +441,7 @@ func (a *adder) discover(ctx context.Context, page *mirror.Feed) error {
 	}
 	a.found.Put(only, feedhistory.Links{})
 	if a.keys != nil {
-		if _, err := a.keys.Pass(page.URL, only); err != nil {
+		if err := a.setLogin(ctx, only, func() error { _, err := a.keys.Pass(page.URL, only); return err }); err != nil {
 			return err
 		}
 	}
@@ -506,7 +525,7 @@ func (a *adder) addOne(ctx context.Context, address string, t *trial, until time
 				return wrongLogin, true, nil
 			}
 		}
-		if err := a.keys.Set(map[string]http.Header{address: header}); err != nil {
+		if err := a.setLogin(ctx, address, func() error { return a.keys.Set(map[string]http.Header{address: header}) }); err != nil {
 			return "", false, err
 		}
 	}

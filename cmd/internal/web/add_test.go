@@ -1,12 +1,14 @@
 package web
 
 import (
+	"context"
 	"encoding/base64"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +72,22 @@ func TestAddWithLogin(t *testing.T) {
 		s.Token, s.Private, s.Keys = "open sesame", true, command.NewKeyring(file)
 		s.Mirror.ClientFor = s.Keys.ClientFor(s.Mirror.Client)
 	})
+	var noted []string // the feeds whose login a process killed now would leave
+	notes := 0
+	w.adder.adding = func(ctx context.Context, feeds []string) (func() error, error) {
+		keys, err := w.Keys.Load()
+		require.NoError(t, err)
+		require.Empty(t, keys, "it is noted before it is kept")
+		noted, notes = append(noted, feeds...), notes+1
+		return func() error {
+			for _, feed := range feeds {
+				_, err := w.Store.Feed(ctx, feed)
+				require.NoError(t, err)
+				noted = slices.DeleteFunc(noted, func(url string) bool { return url == feed })
+			}
+			return nil
+		}, nil
+	}
 	w.token = "open sesame"
 	w.extra.Store(new(http.Handler(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "ann" || password != "s3cret" {
@@ -116,6 +134,8 @@ func TestAddWithLogin(t *testing.T) {
 		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 	}
 	add(url.Values{"url": {feed}, "user": {"ann"}, "password": {"s3cret"}})
+	require.Empty(t, noted)
+	require.Equal(t, 2, notes, "one of them wrong")
 	status, body, _ := w.post(url.Values{"url": {feed}, "user": {"ann"}, "password": {"wr0ng"}})
 	require.Equal(t, http.StatusUnprocessableEntity, status)
 	require.Contains(t, body, "does not accept")

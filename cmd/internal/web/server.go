@@ -70,6 +70,10 @@ type Server struct {
 	// of a feed to add; the Mirror's ClientFor must have them from it.
 	Keys *command.Keyring
 
+	// Adding is called before a login of a feed to add is kept, and its result when the feed is in
+	// the Store: a process killed in between leaves a note. nil means there are no notes.
+	Adding func(ctx context.Context, feeds []string) (added func() error, err error)
+
 	// Names are additional host names of the server. It answers only requests
 	// to one of them, to the host of Base, to this machine's own name, or to a
 	// loopback address; with a Token, also requests to any IP address.
@@ -173,7 +177,7 @@ func (s *Server) setUp() {
 	s.feeds.published, s.polled = s.published, make(chan string, mostPolled)
 	s.adder = &adder{store: s.store, feeds: s.feeds, polls: s.polls, log: s.Logger, hints: s.Hints, shows: s.Private}
 	if s.Private {
-		s.adder.keys = s.Keys
+		s.adder.keys, s.adder.adding = s.Keys, s.Adding
 	}
 	s.building = make(chan struct{}, mostBuilding)
 	s.route()
