@@ -265,7 +265,7 @@ func (p *poll) take(r *feedhistory.Reading, err error) error {
 			return err
 		}
 		if r.Document != nil {
-			p.chain.anew = append(p.chain.anew, r.URL, r.Document.URL)
+			p.chain.anew[r.URL], p.chain.anew[r.Document.URL] = true, true
 		}
 	}
 	p.chain.ended = r.End
@@ -606,7 +606,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	feed.Polls++
 	feed.Polled = now
 	p.chain.rank = Rank{Time: feedtime.Later(now, ledger.Clock), Seq: feed.Polls << 32}
-	p.chain.gone, p.chain.ranks = map[string]bool{}, map[string][]int64{}
+	p.chain.anew, p.chain.gone, p.chain.ranks = map[string]bool{}, map[string]bool{}, map[string][]int64{}
 	if i := slices.IndexFunc(ledger.Debts, debt.isAlternative); i >= 0 {
 		p.rereads, p.vain = !ledger.Debts[i].rests(now), ledger.Debts[i].Tries
 	}

@@ -774,7 +774,7 @@ type chainReading struct {
 	paid   int                // the windows that documents have joined
 	joined bool               // the chain has an entry known before
 	newer  []string           // the documents at which the feed is said to begin, but which could not be read
-	anew   []string           // the documents received, and not only said to be unchanged
+	anew   map[string]bool    // the documents received, and not only said to be unchanged
 	own    map[string]bool    // the links of the chain as it was before
 	gone   map[string]bool    // known documents that no longer answer
 	ranks  map[string][]int64 // for a known document outside of the chain, the ranks its entries have their copies from
@@ -914,7 +914,7 @@ func (p *poll) settle() error {
 func (p *poll) isNotMissed(d debt) bool {
 	names := d.namedBy()
 	return p.chain.ended && d.isDocument() && !d.Page && !d.Quota && d.Tries > 0 && d.Poll < p.feed.Polls && len(names) > 0 &&
-		!slices.ContainsFunc(names, func(url string) bool { return !slices.Contains(p.chain.anew, url) })
+		!slices.ContainsFunc(names, func(url string) bool { return !p.chain.anew[url] })
 }
 
 // oweAsBefore enters what the earlier feed at the address owes of documents to which the chain leads
