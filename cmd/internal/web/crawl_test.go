@@ -67,6 +67,10 @@ func (c *crawler) crawl(starts ...string) {
 		at := c.queued[0]
 		c.queued = c.queued[1:]
 		status, body, header := c.get(at)
+		for status == http.StatusServiceUnavailable && header.Get("Retry-After") != "" { // a large feed's document is being made
+			time.Sleep(100 * time.Millisecond)
+			status, body, header = c.get(at)
+		}
 		c.seen[at] = status
 		kind, _, _ := strings.Cut(header.Get("Content-Type"), ";")
 		switch {
