@@ -17,6 +17,8 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
+func TestMain(m *testing.M) { feedtest.Main(m) }
+
 // No password is in what people are told.
 func TestPlace(t *testing.T) {
 	for address, want := range map[string]string{
