@@ -96,11 +96,11 @@ type Probe struct {
 	// it; it is not stored.
 	Proven bool `json:"-"`
 
-	// Read is a method's own: what its Probe has read for its Documents. Nil means nothing. It is
+	// Read belongs to the method: the result of its Probe, for its Documents. Nil means nothing. It is
 	// not stored.
 	Read any `json:"-"`
 
-	// Budget is what is left of the walk's budget when a method's Documents begins; zero means
+	// Budget is the rest of the walk's budget when a method's Documents begins; zero means
 	// that of the Client. It is not stored.
 	Budget feedhistory.Budget `json:"-"`
 

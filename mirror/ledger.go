@@ -79,7 +79,7 @@ type upkeep struct {
 	Clock    time.Time            `json:"clock,omitzero"`    // the latest moment of a reading: the ranks of undated documents never go back
 }
 
-// A census says what a Keep has brought.
+// A census is the result of a Keep.
 type census int
 
 const (
@@ -88,7 +88,7 @@ const (
 	provenCensus               // it has
 )
 
-// censusOf returns what a Keep of a source has brought; a source without a name brings
+// censusOf returns the census of a Keep of a source; a source without a name brings
 // nothing.
 func censusOf(source string, isProven bool) census {
 	switch {

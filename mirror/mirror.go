@@ -265,7 +265,7 @@ func (p *poll) take(r *feedhistory.Reading, err error) error {
 			return err
 		}
 		if r.Document != nil {
-			p.chain.anew[r.URL], p.chain.anew[r.Document.URL] = true, true
+			p.chain.received[r.URL], p.chain.received[r.Document.URL] = true, true
 		}
 	}
 	p.chain.ended = r.End
@@ -606,7 +606,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	feed.Polls++
 	feed.Polled = now
 	p.chain.rank = Rank{Time: feedtime.Later(now, ledger.Clock), Seq: feed.Polls << 32}
-	p.chain.anew, p.chain.gone, p.chain.ranks = map[string]bool{}, map[string]bool{}, map[string][]int64{}
+	p.chain.received, p.chain.gone, p.chain.ranks = map[string]bool{}, map[string]bool{}, map[string][]int64{}
 	if i := slices.IndexFunc(ledger.Debts, debt.isAlternative); i >= 0 {
 		p.rereads, p.vain = !ledger.Debts[i].rests(now), ledger.Debts[i].Tries
 	}
@@ -833,7 +833,7 @@ func (p *poll) finish() (*Report, error) {
 		if failed := d.Tries > 0 && d.Poll == p.feed.Polls; failed || !d.isDocument() || d.Page || d.Quota {
 			return false
 		}
-		known := p.documents.get(d.URL) // processed under another name, or before; a damaged copy is asked for again by nobody
+		known := p.documents.get(d.URL) // processed under another name, or before; an earlier, damaged copy pays for nothing
 		return known != nil && (known.Last >= d.Poll || !known.Known.Damaged)
 	})
 	if p.documents.err != nil {

@@ -768,16 +768,16 @@ func (f *Feed) fillSides(ctx context.Context, store Store) error {
 
 // A chainReading is the reading of a chain by one poll, as far as write-offs need it.
 type chainReading struct {
-	asks   bool               // known archives are asked for, until one has not changed
-	until  int64              // the asking goes on to one known before this poll, for a window
-	met    bool               // one of them has not changed
-	paid   int                // the windows that documents have joined
-	joined bool               // the chain has an entry known before
-	newer  []string           // the documents at which the feed is said to begin, but which could not be read
-	anew   map[string]bool    // the documents received, and not only said to be unchanged
-	own    map[string]bool    // the links of the chain as it was before
-	gone   map[string]bool    // known documents that no longer answer
-	ranks  map[string][]int64 // for a known document outside of the chain, the ranks its entries have their copies from
+	asks     bool               // known archives are asked for, until one has not changed
+	until    int64              // the asking goes on to one known before this poll, for a window
+	met      bool               // one of them has not changed
+	paid     int                // the windows that documents have joined
+	joined   bool               // the chain has an entry known before
+	newer    []string           // the documents at which the feed is said to begin, but which could not be read
+	received map[string]bool    // the URLs of the documents read, without the unchanged ones
+	own      map[string]bool    // the links of the chain as it was before
+	gone     map[string]bool    // known documents that no longer answer
+	ranks    map[string][]int64 // for a known document outside of the chain, the ranks its entries have their copies from
 }
 
 // A chainPath is the chain from the subscription document through the stored archives.
@@ -909,16 +909,16 @@ func (p *poll) settle() error {
 	return p.settleWindows(c)
 }
 
-// isNotMissed reports whether an unreadable document hides nothing: the walk, which has ended by
-// itself, has read each document naming it anew, and calls it no gap.
+// isNotMissed reports whether an unreadable document hides nothing: a walk to the end has read each
+// document naming it again, and reports no gap.
 func (p *poll) isNotMissed(d debt) bool {
 	names := d.namedBy()
 	return p.chain.ended && d.isDocument() && !d.Page && !d.Quota && d.Tries > 0 && d.Poll < p.feed.Polls && len(names) > 0 &&
-		!slices.ContainsFunc(names, func(url string) bool { return !p.chain.anew[url] })
+		!slices.ContainsFunc(names, func(url string) bool { return !p.chain.received[url] })
 }
 
-// oweAsBefore enters what the earlier feed at the address owes of documents to which the chain leads
-// now: it is the same feed, after all.
+// oweAsBefore enters the debts of the earlier feed at the address for documents in the present
+// chain: it is the same feed, after all.
 func (p *poll) oweAsBefore(c *chainPath) {
 	past := p.ledger.Past
 	if past == nil {

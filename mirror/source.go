@@ -46,10 +46,10 @@ type Source struct {
 
 // Keep merges the documents of a source into a feed, and adds the feed to the Store if
 // it is not there yet. It commits documents as they come. Until the last one is
-// committed, a gap stands for possible further ones, so the verdict is partial if
-// anything cuts the source short.
+// committed, the feed has a gap: its verdict stays partial if anything cuts the source short.
 //
-// Keep records the Gaps of the Readings. An error ends Keep, which returns it; the feed's Mark is then the last document's. After a Keep without
+// Keep records the Gaps of the Readings. An error ends Keep, which returns it; the feed's Mark is
+// then the last document's. After a Keep without
 // gaps, windows missed by polls no longer count as gaps, if it has brought any document but
 // the feed's own, or a proof.
 //

@@ -76,7 +76,7 @@ func (s *rows) walk(ctx context.Context, t testing.TB, m *mirror.Mirror, url str
 	return nil
 }
 
-// Poll does what Update does, with every fixture and at every poll: it makes the same
+// Poll does the same as Update, with every fixture and at every poll: it makes the same
 // requests, and comes to the same entries, gaps and verdict.
 func TestWalkOfFixtures(t *testing.T) {
 	for _, file := range append(feedtest.Glob(t, "testdata/*.txtar"), feedtest.Glob(t, "../conformance/cases/polls/*.txtar")...) {

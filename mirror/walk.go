@@ -75,8 +75,8 @@ func (r *Reading) Document() (*feedhistory.Document, error) {
 //		// in one transaction: store r.Added and r.Changed, delete r.Deleted, store r.Ledger
 //	}
 //
-// Interrupted or killed anywhere, the next Poll with the stored Ledger reads what is
-// missing, and little else. Leave the loop if you cannot store a Reading: the next Poll,
+// Interrupted or killed anywhere, the next Poll with the stored Ledger reads the
+// missing documents, and little else. Leave the loop if you cannot store a Reading: the next Poll,
 // with the Ledger before, brings it again. Of two programs at work on one feed, one would
 // spoil the other's work: store a Ledger only if it Follows the stored one.
 //

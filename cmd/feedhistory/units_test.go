@@ -25,7 +25,7 @@ func unit(t *testing.T, name string) map[string]string {
 	return settings
 }
 
-// The timer's unit fails with a wrong option, and with what is no database. It does not fail while
+// The timer's unit fails with a wrong option, and with a file of another kind. It does not fail while
 // there is no feed yet, or because one of many feeds cannot be read.
 func TestSyncUnit(t *testing.T) {
 	settings := unit(t, "feedhistory-sync.service")

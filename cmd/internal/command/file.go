@@ -91,8 +91,8 @@ func (o *File) Discard() {
 // into its directory, between the prefix and this suffix.
 const unfinished = ".part"
 
-// Unfinished creates an empty file beside one, and holds it until it is closed. It removes the
-// unfinished files left by killed processes.
+// Unfinished creates an empty, hidden file in the directory of the named one, and locks it until it
+// is closed. It removes the unfinished files left by killed processes.
 func Unfinished(name string, mode os.FileMode) (*os.File, error) {
 	dir, prefix := filepath.Dir(name), "."+filepath.Base(name)+"."
 	removeUnfinished(dir, prefix)

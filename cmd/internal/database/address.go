@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// This file removes feeds, gives them other addresses, and adds those with logins: in the database, in the file with the
-// logins, and in the records of the entries printed. The database notes each such change before
-// it is made: if the process ends in between, the next one completes the change.
+// This file removes feeds, gives them other addresses, and adds feeds with logins: in the
+// database, in the file with the logins, and in the records of the entries printed. The database
+// notes each such change before it is made: if the process ends in between, the next one completes the change.
 
 const changesSchema = `CREATE TABLE IF NOT EXISTS feedhistory_changes (feed TEXT NOT NULL PRIMARY KEY, target TEXT NOT NULL)`
 

@@ -460,7 +460,7 @@ func probe(file string) error {
 	if err != nil {
 		return err
 	}
-	if os.Remove(beside.Name()) != nil { // a killed run leaves no file; Windows removes none that is open
+	if os.Remove(beside.Name()) != nil { // at once, in case the process is killed; Windows cannot remove an open file
 		defer os.Remove(beside.Name())
 	}
 	_, err = beside.WriteAt(make([]byte, 64<<10), 0)

@@ -136,7 +136,7 @@ func TestCloseAfter(t *testing.T) {
 	}
 }
 
-// What one process stores at the moment at which another removes the database is not lost.
+// Nothing is lost if one process stores a feed while another removes the database.
 func TestCloseAfterAtOnce(t *testing.T) {
 	feedtest.Long(t)
 	failed, w := errors.New("failed"), &command.World{Ctx: t.Context()}
