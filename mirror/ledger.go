@@ -49,6 +49,11 @@ type ledger struct {
 	Versions []byte   `json:"versions,omitempty"`
 	Back     []int    `json:"back,omitempty"`
 
+	// The rank of these entries, but for those at the places Stored, whose rows have theirs. A
+	// zero Rank means that all have; see merger.window.
+	Rank   Rank  `json:"rank,omitzero"`
+	Stored []int `json:"stored,omitempty"`
+
 	Former    *former     `json:"former,omitempty"`    // the reading before a notice in its place; nil if there is none
 	Unordered bool        `json:"unordered,omitempty"` // the order of its entries has been seen to change
 	IDs       []string    `json:"ids,omitempty"`       // the feed's ids
@@ -58,6 +63,7 @@ type ledger struct {
 	Stranger  *stranger   `json:"stranger,omitempty"`  // the other feed that answers; nil if none does
 	Past      *generation `json:"past,omitempty"`      // the earlier feed at this address; nil if there is none
 	Since     int64       `json:"since,omitempty"`     // the number of commits when this feed was adopted there
+	Complete  int64       `json:"complete,omitempty"`  // the Seq of the latest complete document, which voids what was read before (5005#1); zero if there was none
 	Aliases   aliases     `json:"aliases,omitempty"`   // the other IDs of its entries; see merger.joinPosts
 	IDKinds   int         `json:"id_kinds,omitempty"`  // the kinds of IDs its entries have had; see merger.noteKinds
 	Inherited time.Time   `json:"inherited,omitzero"`  // when it was begun for a feed read before there were ledgers; zero for others
@@ -547,6 +553,7 @@ type shownEntry struct {
 	id      string
 	version uint32
 	back    bool // it had left the document before, so it proves nothing
+	held    bool // its row has an older rank than the ledger
 }
 
 // shown returns the entries of the latest reading.
@@ -557,22 +564,38 @@ func (l *ledger) shown() (shown []shownEntry) {
 	for _, i := range l.Back {
 		shown[i].back = true
 	}
+	if l.Rank == (Rank{}) {
+		return shown
+	}
+	for i := range shown {
+		shown[i].held = true
+	}
+	for _, i := range l.Stored {
+		shown[i].held = false
+	}
 	return shown
 }
 
 func (l *ledger) setShown(shown []shownEntry) {
-	l.Shown, l.Versions, l.Back = nil, nil, nil
+	l.Shown, l.Versions, l.Back, l.Stored = nil, nil, nil, nil
 	for i, e := range shown {
 		l.Shown, l.Versions = append(l.Shown, e.id), binary.BigEndian.AppendUint32(l.Versions, e.version)
 		if e.back {
 			l.Back = append(l.Back, i)
 		}
+		if !e.held {
+			l.Stored = append(l.Stored, i)
+		}
+	}
+	if len(l.Stored) == len(shown) {
+		l.Rank, l.Stored = Rank{}, nil
 	}
 }
 
 // check returns an error if the lists of a ledger do not fit.
 func (l *ledger) check() error {
-	if len(l.Versions) != 4*len(l.Shown) || len(l.Back) > 0 && (slices.Min(l.Back) < 0 || slices.Max(l.Back) >= len(l.Shown)) {
+	isNone := func(i int) bool { return i < 0 || i >= len(l.Shown) }
+	if len(l.Versions) != 4*len(l.Shown) || slices.ContainsFunc(slices.Concat(l.Back, l.Stored), isNone) {
 		return errors.New("the lists of the ledger's entries do not fit")
 	}
 	if l.Past != nil {
@@ -630,7 +653,7 @@ func (l *ledger) setRight(now time.Time) {
 
 // utc returns a copy with all times in UTC, because JSON refuses extreme offsets.
 func (l ledger) utc() *ledger {
-	times := append(l.ownTimes(), &l.Clock)
+	times := append(l.ownTimes(), &l.Clock, &l.Rank.Time)
 	for _, debts := range [][]debt{l.Debts, l.Unread} {
 		for i := range debts {
 			d := &debts[i]

@@ -52,6 +52,7 @@ func (r *Record) isBuried() bool {
 type effect struct {
 	content  bool    // the entry's content has changed
 	resigned bool    // only the signatures in its addresses have: no change, but the newest are to be given out
+	raised   bool    // the rank of its copy has
 	touched  bool    // something else to store has changed
 	version  *Record // an earlier version of the entry to store: the document's copy, or nil
 }
@@ -70,7 +71,8 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 	}
 	switch {
 	case !known || from.replaces || back || c.compare(r.Copy) >= 0:
-		did.touched = r.Copy.compare(c) != 0 || r.Copy.Source != c.Source || back
+		order := c.compare(r.Copy)
+		did.raised, did.touched = order > 0, order < 0 || r.Copy.Source != c.Source || back
 		if did.content = r.Copy.Digest != c.Digest; did.content {
 			r.Content, r.Archived = contentOf(e), false
 		} else if did.resigned = from.resigned[r.ID] != nil; did.resigned {
@@ -92,6 +94,12 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 	return did
 }
 
+// isVoid reports whether the publisher's copy was read before the complete document with a Seq,
+// which did not have the entry, and did not make it absent because it was deleted.
+func (r *Record) isVoid(complete int64) bool {
+	return r.Copy.Digest != "" && r.Copy.Source == "" && !r.Copy.Rank.isKept() && r.Copy.Rank.Seq < complete && r.Absence == 0
+}
+
 // bury merges a tombstone.
 func (r *Record) bury(t TombstoneRecord) (touched bool) {
 	old := r.Tombstone
@@ -105,8 +113,10 @@ func (r *Record) bury(t TombstoneRecord) (touched bool) {
 type source struct {
 	doc      *feedhistory.Document
 	rank     Rank
-	archive  bool // it is an archive: its entries stay in it
-	replaces bool // it is complete: only its entries count
+	window   bool  // the ranks of its entries are left to poll.keepRanks
+	archive  bool  // it is an archive: its entries stay in it
+	replaces bool  // it is complete: only its entries count
+	complete int64 // the Seq of the latest complete document before it; zero if there was none
 
 	digests map[*feedhistory.Entry]string // of the stored entries that joinPosts has put in place of copies
 
@@ -156,6 +166,7 @@ func (s source) entries() []*feedhistory.Entry {
 // A mergeResult is the outcome of merging one document.
 type mergeResult struct {
 	change  Commit
+	raised  []*Record                     // those of which only the rank has risen, of a window
 	records map[string]*Record            // the records of all entries and tombstones in the document, as they are now
 	entries map[string]bool               // the IDs of the entries
 	fresh   bool                          // the document brought something new
@@ -186,10 +197,14 @@ type merger struct {
 	changes   *Report
 	allowance *allowance
 	taken     map[string]bool // entries without the publisher's ids that have come under these in this poll
+	shown     *window         // see merger.window
 }
 
 // merge merges a source into the store's records, and counts the changes.
 func (mg *merger) merge(s source) (*mergeResult, error) {
+	if complete := mg.feed.Ledger.l.Complete; s.rank.Seq > complete && !s.recalled {
+		s.complete = complete
+	}
 	entries := s.entries()
 	mg.renameDeleted(s.doc)
 	ids := make([]string, 0, len(entries)+len(s.doc.Deleted))
@@ -238,8 +253,12 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 		if effects[id] == nil {
 			m.before[id], effects[id] = r.State, &effect{}
 		}
-		if s.replaces {
-			effects[id].touched = effects[id].touched || r.Tombstone != (TombstoneRecord{})
+		did := effects[id]
+		if r.isVoid(s.complete) {
+			r.Absence, did.touched = s.complete, true
+		}
+		if s.replaces || r.Tombstone.Rank.Seq < s.complete {
+			did.touched = did.touched || r.Tombstone != (TombstoneRecord{})
 			r.Tombstone = TombstoneRecord{}
 		}
 	}
@@ -256,6 +275,9 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 			delete(effects, id)
 			mg.settle(m, records[id], m.before[id], did)
 		}
+	}
+	if !s.window {
+		m.change.Touch, m.raised = append(m.change.Touch, m.raised...), nil
 	}
 	mg.allowance.entering = 0
 	return m, mg.replaceUnnamed(m, unnamed)
@@ -286,12 +308,18 @@ func (mg *merger) buryAll(m *mergeResult, s source, deleted []feedhistory.Tombst
 	}
 }
 
-// records returns the stored records of entries; of a feed without a commit there are none.
+// records returns the stored records of entries, with the ranks that they have; of a feed without
+// a commit there are none.
 func (mg *merger) records(ids []string) (map[string]*Record, error) {
 	if mg.feed.Commits == 0 {
 		return map[string]*Record{}, nil
 	}
-	return mg.store.Records(mg.ctx, mg.feed.URL, ids)
+	mg.window() // as it was before this document
+	records, err := mg.store.Records(mg.ctx, mg.feed.URL, ids)
+	for _, r := range records {
+		mg.raise(r)
+	}
+	return records, err
 }
 
 // joinPosts puts an earlier copy of a post in the place of one under another ID, and
@@ -680,6 +708,8 @@ func (mg *merger) settle(m *mergeResult, r *Record, before State, did *effect) {
 		m.change.Put = append(m.change.Put, r)
 	case did.touched || r.State != before:
 		m.change.Touch = append(m.change.Touch, r)
+	case did.raised:
+		m.raised = append(m.raised, r)
 	}
 }
 
@@ -756,8 +786,9 @@ type allowance struct {
 	feed     *Feed
 	keep     int // how many versions the store keeps of an entry
 	quota    Quota
-	full     bool  // the quota is used up
-	entering int64 // the number of entries about to be counted
+	full     bool            // the quota is used up
+	entering int64           // the number of entries about to be counted
+	rows     map[string]Copy // the copies in the rows of entries that have greater ranks, by ID; see merger.raise
 }
 
 // newAllowance returns the allowance at the start of a poll. It determines
@@ -858,7 +889,7 @@ func (a *allowance) growth(was, r *Record, did *effect) (int64, error) {
 		return isNew
 	}
 	if was.Copy.Digest != r.Copy.Digest && was.Content.Format != "" {
-		add(&Record{Copy: was.Copy, Content: was.Content})
+		add(&Record{Copy: cmp.Or(a.rows[was.ID], was.Copy), Content: was.Content})
 	}
 	if added := did.version; added != nil {
 		if !add(added) {

@@ -32,7 +32,7 @@ func (p *poll) subscription(r *feedhistory.Reading) error {
 		}
 	}
 	contradicts := len(doc.Further(kind)) > 0
-	m, err := p.merger.merge(source{doc: doc, rank: rank, replaces: kind == feedhistory.KindComplete && !contradicts})
+	m, err := p.merger.merge(source{doc: doc, rank: rank, window: true, replaces: kind == feedhistory.KindComplete && !contradicts})
 	if err != nil {
 		return err
 	}
@@ -56,6 +56,9 @@ func (p *poll) subscription(r *feedhistory.Reading) error {
 	}
 	if err == nil {
 		err = p.arrive(doc, m, contradicts)
+	}
+	if err == nil {
+		err = p.keepRanks(m, rank)
 	}
 	l.crossOut(isShort)
 	p.short(doc, m)
@@ -165,7 +168,7 @@ func (p *poll) replace() error {
 // is read again.
 func (p *poll) complete(m *mergeResult) error {
 	f := p.feed
-	f.Documents, p.ledger.Usage.Documents, p.ledger.Debts = 0, 0, nil
+	f.Documents, p.ledger.Usage.Documents, p.ledger.Debts, p.ledger.Complete = 0, 0, nil, f.Polls<<32
 	m.change.Forget = true
 	live := int64(0)
 	isBuried := func(r *Record) bool { return r.State == Live && !m.entries[r.ID] } // by a tombstone older than the entry
@@ -189,14 +192,18 @@ func (p *poll) complete(m *mergeResult) error {
 			continue
 		}
 		r.Content.Data = ""
+		p.merger.raise(r)
 		p.leave(m, r)
 	}
 	return nil
 }
 
-// leave makes an entry no longer part of the feed, from now on, whatever tombstone it had.
+// leave makes an entry no longer part of the feed, from now on, whatever tombstone it had before.
 func (p *poll) leave(m *mergeResult, r *Record) {
-	r.Absence, r.Tombstone, r.Archived = p.feed.Polls<<32, TombstoneRecord{}, false
+	r.Absence, r.Archived = p.feed.Polls<<32, false
+	if r.Tombstone.Rank.Seq < r.Absence {
+		r.Tombstone = TombstoneRecord{}
+	}
 	before := r.State
 	r.State = r.state()
 	p.merger.count(r, before)

@@ -32,7 +32,7 @@ func shownOf(doc *feedhistory.Document, digests map[*feedhistory.Entry]string) (
 	for _, e := range doc.Entries {
 		if !seen[e.ID] && len(shown) < shownLimit {
 			seen[e.ID] = true
-			shown = append(shown, shownEntry{id: e.ID, version: uint32(keyOf(cmp.Or(digests[e], e.Digest()))[0])})
+			shown = append(shown, shownEntry{id: e.ID, version: versionOf(cmp.Or(digests[e], e.Digest()))})
 		}
 	}
 	return shown
@@ -420,7 +420,7 @@ func (p *poll) inherit(rising bool) (shown []shownEntry, isOrdered bool, err err
 		if rank.Seq > seq {
 			shown, seq, isOrdered = nil, rank.Seq, true
 		}
-		shown = append(shown, shownEntry{id: rec.ID, version: uint32(keyOf(rec.Copy.Digest)[0])})
+		shown = append(shown, shownEntry{id: rec.ID, version: versionOf(rec.Copy.Digest)})
 		isOrdered = isOrdered && !rec.Time().IsZero()
 	}
 	if rising {
@@ -1469,7 +1469,9 @@ func (p *poll) answered() {
 // of the earlier one stay.
 func (p *poll) adopt() {
 	f := p.feed
+	p.merger.window() // whose ranks keepRanks stores
 	past := &generation{f.Title, f.Head, p.ledger.clone()}
+	past.Ledger.Rank, past.Ledger.Stored = Rank{}, nil
 	past.Ledger.crossOut(isStrangerDebt)
 	past.Ledger.Past, past.Ledger.Stranger, past.Ledger.upkeep = nil, nil, upkeep{}
 	if head, err := f.Document(); err == nil && head.ID != "" && !slices.Contains(past.Ledger.IDs, head.ID) {
@@ -1481,6 +1483,7 @@ func (p *poll) adopt() {
 
 // revive continues the ledger of the earlier feed, which answers again.
 func (p *poll) revive(past *generation) {
+	p.merger.window() // whose ranks keepRanks stores
 	l := past.Ledger.clone()
 	l.upkeep = p.ledger.upkeep
 	p.feed.Title, p.feed.Head, *p.ledger = past.Title, past.Head, l

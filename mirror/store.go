@@ -352,7 +352,7 @@ func (r *Record) Time() time.Time {
 // entry.
 func (r *Record) Deletion() (t feedhistory.Tombstone, ok bool) {
 	t = feedhistory.Tombstone{Ref: r.ID, When: r.Changed.UTC()}
-	if r.State == Deleted && !r.Tombstone.When.IsZero() {
+	if (r.State == Deleted || r.State == Unseen) && !r.Tombstone.When.IsZero() {
 		t.When = r.Tombstone.When
 	}
 	return t, r.State != Live

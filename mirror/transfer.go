@@ -166,7 +166,9 @@ func (x *exporter) entry(r *Record) error {
 	}
 	l.Type, l.Feed = "entry", r.Feed
 	if t, ok := r.Deletion(); ok {
-		l.Deleted = publish.LineDeletion{Deleted: true, When: t.When}
+		if l.Deleted = (publish.LineDeletion{Deleted: true, When: t.When}); r.State == Unseen {
+			l.Deleted.When = utc(r.Changed) // the Record has the publisher's time
+		}
 	}
 	for v, err := range x.store.Versions(x.ctx, r.Feed, r.ID) {
 		if err != nil {

@@ -332,8 +332,8 @@ func (h *Handler) deleted(ctx context.Context, p *part, after int64) (deleted []
 		if err != nil {
 			return nil, err
 		}
-		if r.State != mirror.Live {
-			deleted = append(deleted, feedhistory.Tombstone{Ref: r.ID, When: cmp.Or(r.Tombstone.When, r.Changed)})
+		if t, ok := r.Deletion(); ok {
+			deleted = append(deleted, t)
 		}
 	}
 	return deleted, nil

@@ -426,9 +426,9 @@ func (p *publication) each(ctx context.Context, q mirror.Query, f func(batch) er
 		if err != nil {
 			return err
 		}
-		if r.State != mirror.Live {
+		if deleted, ok := r.Deletion(); ok {
 			p.find(r.ID)
-			b.delete(feedhistory.Tombstone{Ref: r.ID, When: cmp.Or(r.Tombstone.When, r.Changed)})
+			b.delete(deleted)
 		} else if e := p.entry(ctx, r); e != nil {
 			b.add(e)
 		}

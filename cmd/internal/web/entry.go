@@ -96,11 +96,8 @@ func (s *Server) showEntry(w http.ResponseWriter, r *http.Request, feed *mirror.
 	}
 	var e *feedhistory.Entry
 	p.entryText, e = newWording(record.Content, record.Copy, record.Entry, display{pictures: s.pictures}, &room)
-	if p.State != mirror.Live {
-		p.Removed = record.Changed
-		if when := record.Tombstone.When; !when.IsZero() {
-			p.Removed = when
-		}
+	if t, ok := record.Deletion(); ok {
+		p.Removed = t.When
 	}
 	for v, err := range s.store.Versions(ctx, feed.URL, record.ID) {
 		if err != nil {

@@ -1,0 +1,134 @@
+package mirror
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/feedhistory/feedhistory/internal/feedtime"
+)
+
+// Each reading of a feed whose time has changed raises the ranks of all entries that the
+// subscription document still shows. They are kept in the ledger, once for all, and a row
+// keeps the rank it was stored with until it is stored for another reason, or its entry
+// leaves the subscription document. A poll that brings one new entry so stores two rows.
+
+// A window has the entries of a subscription document whose rows have older ranks.
+type window struct {
+	rank     Rank
+	versions map[string]uint32 // by ID; see versionOf
+}
+
+// window returns the entries whose rank is in the ledger.
+func (l *ledger) window() *window {
+	w := &window{l.Rank, map[string]uint32{}}
+	for _, e := range l.shown() {
+		if e.held {
+			w.versions[e.id] = e.version
+		}
+	}
+	return w
+}
+
+// raised returns the copy of a record with the rank of the window, and whether that is a
+// greater one.
+func (w *window) raised(r *Record) (Copy, bool) {
+	if version, ok := w.versions[r.ID]; !ok || version != versionOf(r.Copy.Digest) {
+		return r.Copy, false
+	}
+	c := r.Copy
+	c.At, c.Rank = w.at(r), w.rank
+	return c, c.compare(r.Copy) > 0
+}
+
+// at returns the time of a record's copy in the window.
+func (w *window) at(r *Record) time.Time {
+	return feedtime.CopyOf(r.Content.Updated, w.rank.precedence()).At
+}
+
+// dates reports whether the window can tell the time of a record's copy: that of an entry stored
+// under another ID may be another than its content's.
+func (w *window) dates(r *Record) bool { return w.at(r).Equal(r.Copy.At) }
+
+// versionOf returns four bytes of a digest, which tell a version of an entry from others.
+func versionOf(digest string) uint32 { return uint32(keyOf(digest)[0]) }
+
+// window returns the window of the feed, as it was when the poll first needed it, or as the
+// subscription document has shown it since.
+func (mg *merger) window() *window {
+	if mg.shown == nil {
+		mg.shown = mg.feed.Ledger.l.window()
+	}
+	return mg.shown
+}
+
+// raise gives a record the rank that the ledger has for it.
+func (mg *merger) raise(r *Record) {
+	delete(mg.allowance.rows, r.ID)
+	if c, ok := mg.window().raised(r); ok {
+		if mg.allowance.rows == nil {
+			mg.allowance.rows = map[string]Copy{}
+		}
+		mg.allowance.rows[r.ID], r.Copy = r.Copy, c
+	}
+}
+
+// keepRanks keeps the ranks that a reading of the subscription document has raised in the
+// ledger. It stores those of entries that it shows no more, or no longer as they were.
+func (p *poll) keepRanks(m *mergeResult, rank Rank) error {
+	l, mg := p.ledger, &p.merger
+	next, raised := &window{rank, map[string]uint32{}}, map[string]*Record{}
+	for _, r := range m.raised {
+		raised[r.ID] = r
+	}
+	shown := l.shown()
+	for i, e := range shown {
+		r := raised[e.id]
+		if shown[i].held = r != nil && e.version == versionOf(r.Copy.Digest) && next.dates(r); shown[i].held {
+			next.versions[e.id] = e.version
+			delete(raised, e.id)
+		}
+	}
+	for _, r := range m.raised {
+		if raised[r.ID] != nil {
+			m.change.Touch = append(m.change.Touch, r)
+		}
+	}
+	left, err := p.leaving(m, next)
+	if err != nil {
+		return err
+	}
+	m.change.Touch = append(m.change.Touch, left...)
+	if l.setShown(shown); len(next.versions) > 0 {
+		l.Rank = rank
+	}
+	mg.shown = next
+	return nil
+}
+
+// leaving returns the records, with their ranks, of the entries that are in the window so far
+// and not in the next one, and that the change does not store.
+func (p *poll) leaving(m *mergeResult, next *window) (left []*Record, err error) {
+	stored := map[string]bool{}
+	for _, r := range slices.Concat(m.change.Put, m.change.Touch) {
+		stored[r.ID] = true
+	}
+	var ids []string
+	for id := range p.merger.window().versions {
+		if _, ok := next.versions[id]; !ok && !stored[id] {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	slices.Sort(ids)
+	records, err := p.merger.records(ids)
+	for _, id := range ids {
+		r := cmp.Or(m.records[id], records[id])
+		if _, ok := p.allowance.rows[id]; ok && r != nil {
+			left = append(left, r)
+		}
+	}
+	return left, err
+}
