@@ -118,7 +118,7 @@ type source struct {
 	replaces bool  // it is complete: only its entries count
 	complete int64 // the Seq of the latest complete document before it; zero if there was none
 
-	digests map[*feedhistory.Entry]string // of the stored entries that joinPosts has put in place of copies
+	digests *digests // of its entries
 
 	recalled bool                               // a Recall has brought it, which says nothing about the feed's present entries
 	name     string                             // the Name of that Recall
@@ -127,8 +127,39 @@ type source struct {
 	resigned map[string]*Content                // the contents to replace in its unchanged entries; see merger.resigned
 }
 
+// digests are the Digests of the entries of a document, which several rules ask for: those as
+// published, and those of the stored copies that stand for them. Of nil, they are computed each time.
+type digests struct{ published, stored map[*feedhistory.Entry]string }
+
+func newDigests() *digests {
+	return &digests{map[*feedhistory.Entry]string{}, map[*feedhistory.Entry]string{}}
+}
+
+// put gives an entry the digest of a stored copy.
+func (d *digests) put(e *feedhistory.Entry, stored string) { d.stored[e] = stored }
+
+// of returns the digest by which an entry is stored.
+func (d *digests) of(e *feedhistory.Entry) string {
+	if d != nil && d.stored[e] != "" {
+		return d.stored[e]
+	}
+	return d.asPublished(e)
+}
+
+func (d *digests) asPublished(e *feedhistory.Entry) string {
+	if d == nil {
+		return e.Digest()
+	}
+	digest := d.published[e]
+	if digest == "" {
+		digest = e.Digest()
+		d.published[e] = digest
+	}
+	return digest
+}
+
 func (s source) copyOf(e *feedhistory.Entry) Copy {
-	c := Copy{At: s.precedence(e).At, Rank: s.rank, Digest: cmp.Or(s.digests[e], e.Digest()), Source: cmp.Or(e.KeptBy, s.name)}
+	c := Copy{At: s.precedence(e).At, Rank: s.rank, Digest: s.digests.of(e), Source: cmp.Or(e.KeptBy, s.name)}
 	if e.KeptBy != "" { // the order among readers' copies must not depend on when they come
 		n, _ := strconv.ParseInt(c.Digest[:15], 16, 64)
 		c.At, c.Rank = time.Time{}, Rank{Time: e.Changed(), Seq: -2 - n}
@@ -166,17 +197,17 @@ func (s source) entries() []*feedhistory.Entry {
 // A mergeResult is the outcome of merging one document.
 type mergeResult struct {
 	change  Commit
-	raised  []*Record                     // those of which only the rank has risen, of a window
-	records map[string]*Record            // the records of all entries and tombstones in the document, as they are now
-	entries map[string]bool               // the IDs of the entries
-	fresh   bool                          // the document brought something new
-	filled  bool                          // the document, an archive, has an entry no archive had
-	refused int                           // the number of entries and tombstones that did not fit
-	known   map[string]bool               // the IDs in the document stored before
-	shown   map[string]bool               // those of them which a subscription document had shown
-	before  map[string]State              // the States that were stored
-	still   map[string]bool               // those of them whose times are as they were stored
-	digests map[*feedhistory.Entry]string // see source.digests
+	raised  []*Record          // those of which only the rank has risen, of a window
+	records map[string]*Record // the records of all entries and tombstones in the document, as they are now
+	entries map[string]bool    // the IDs of the entries
+	fresh   bool               // the document brought something new
+	filled  bool               // the document, an archive, has an entry no archive had
+	refused int                // the number of entries and tombstones that did not fit
+	known   map[string]bool    // the IDs in the document stored before
+	shown   map[string]bool    // those of them which a subscription document had shown
+	before  map[string]State   // the States that were stored
+	still   map[string]bool    // those of them whose times are as they were stored
+	digests *digests           // of the document's entries
 }
 
 // isShown reports whether the stored copy of an entry is a subscription document's.
@@ -198,6 +229,7 @@ type merger struct {
 	allowance *allowance
 	taken     map[string]bool // entries without the publisher's ids that have come under these in this poll
 	shown     *window         // see merger.window
+	digests   *digests        // of the document being merged
 }
 
 // merge merges a source into the store's records, and counts the changes.
@@ -205,6 +237,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	if complete := mg.feed.Ledger.l.Complete; s.rank.Seq > complete && !s.recalled {
 		s.complete = complete
 	}
+	s.digests = mg.digests
 	entries := s.entries()
 	mg.renameDeleted(s.doc)
 	ids := make([]string, 0, len(entries)+len(s.doc.Deleted))
@@ -369,11 +402,8 @@ func (mg *merger) joinPosts(s *source, records map[string]*Record) (joined bool,
 				other = here[found.ID]
 			default:
 				other = found
-				if s.digests == nil {
-					s.digests = map[*feedhistory.Entry]string{}
-				}
 				if copied != "" {
-					s.digests[found] = copied
+					s.digests.put(found, copied)
 				}
 			}
 		}
@@ -582,7 +612,7 @@ func (mg *merger) ignoreCounters(s *source, entries []*feedhistory.Entry, record
 	counting, data := map[string]*Record{}, map[string]string{}
 	for _, e := range entries {
 		r := records[e.ID]
-		if r == nil || r.Copy.Digest == "" || r.Copy.Digest == cmp.Or(s.digests[e], e.Digest()) {
+		if r == nil || r.Copy.Digest == "" || r.Copy.Digest == s.digests.of(e) {
 			continue
 		}
 		if text := contentOf(e).Data; counters.MatchString(text) {
@@ -592,10 +622,7 @@ func (mg *merger) ignoreCounters(s *source, entries []*feedhistory.Entry, record
 	stored, err := mg.contents(counting)
 	for _, e := range entries {
 		if text, ok := data[e.ID]; ok && counters.ReplaceAllString(text, "") == counters.ReplaceAllString(stored[e.ID], "") {
-			if s.digests == nil {
-				s.digests = map[*feedhistory.Entry]string{}
-			}
-			s.digests[e] = counting[e.ID].Copy.Digest
+			s.digests.put(e, counting[e.ID].Copy.Digest)
 		}
 	}
 	return err

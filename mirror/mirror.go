@@ -301,7 +301,7 @@ func (p *poll) step(next *feedhistory.Document, work func() error) error {
 	if err := p.makeRoom(next); err != nil {
 		return err
 	}
-	p.snapshot = p.feed.clone()
+	p.snapshot, p.merger.digests = p.feed.clone(), newDigests()
 	err := work()
 	if err == nil || errors.Is(err, errEnded) {
 		p.snapshot = nil

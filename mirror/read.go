@@ -217,7 +217,7 @@ func (p *poll) older(r *feedhistory.Reading) error {
 	doc, requested := r.Document, r.URL
 	known := p.documents.get(requested)
 	rank := rankOf(doc, p.neighbour(requested, known))
-	if known != nil && known.Digest == digestOf(doc) {
+	if known != nil && known.Digest == digestOf(doc, p.merger.digests) {
 		rank = known.Rank // it is as recent as it was
 	}
 	p.chain.rank = rank
@@ -373,10 +373,10 @@ func (p *poll) meetArchive(m *mergeResult, d, known *DocumentRecord) {
 
 // digestOf returns a digest of the set of a document's entries, which should not change in
 // an archive (5005#9). Its links may change.
-func digestOf(doc *feedhistory.Document) string {
+func digestOf(doc *feedhistory.Document, digests *digests) string {
 	ids := make([]string, len(doc.Entries))
 	for i, e := range doc.Entries {
-		ids[i] = e.Digest() + " " + e.ID
+		ids[i] = digests.asPublished(e) + " " + e.ID
 	}
 	slices.Sort(ids)
 	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(ids), "\n")))
@@ -388,7 +388,7 @@ func (p *poll) newDocument(r *feedhistory.Reading, rank Rank) *DocumentRecord {
 	doc := r.Document
 	d := &DocumentRecord{
 		URL: r.URL, Known: r.Known, Rank: rank, Names: []string{r.URL},
-		First: p.feed.Polls, Last: p.feed.Polls, Read: p.now, Entries: len(doc.Entries), Digest: digestOf(doc),
+		First: p.feed.Polls, Last: p.feed.Polls, Read: p.now, Entries: len(doc.Entries), Digest: digestOf(doc, p.merger.digests),
 	}
 	d.Known.Kind = feedhistory.KindArchived
 	d.Known.Older, _ = olderOf(doc, feedhistory.KindArchived)

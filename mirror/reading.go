@@ -27,12 +27,12 @@ const (
 )
 
 // shownOf returns the entries of a document in its order, each once.
-func shownOf(doc *feedhistory.Document, digests map[*feedhistory.Entry]string) (shown []shownEntry) {
+func shownOf(doc *feedhistory.Document, digests *digests) (shown []shownEntry) {
 	seen := make(map[string]bool, len(doc.Entries))
 	for _, e := range doc.Entries {
 		if !seen[e.ID] && len(shown) < shownLimit {
 			seen[e.ID] = true
-			shown = append(shown, shownEntry{id: e.ID, version: versionOf(cmp.Or(digests[e], e.Digest()))})
+			shown = append(shown, shownEntry{id: e.ID, version: versionOf(digests.of(e))})
 		}
 	}
 	return shown
@@ -552,7 +552,7 @@ func (r Rank) isOfSubscription() bool { return r.Seq&(1<<31-1) == 0 }
 // noteCopy notes whether a subscription document may be an old copy: it was replaced
 // before, or it brings nothing new and lacks the newest entry.
 func (p *poll) noteCopy(doc *feedhistory.Document, r *reading) {
-	l, digest := p.ledger, shortKey(digestOf(doc))
+	l, digest := p.ledger, shortKey(digestOf(doc, p.merger.digests))
 	seen := slices.Index(l.Recent, digest)
 	if seen >= 0 && seen == len(l.Recent)-1 {
 		return // as at the last reading

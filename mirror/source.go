@@ -95,7 +95,7 @@ func (m *Mirror) Keep(ctx context.Context, url string, src Source) (*Report, err
 		if doc == nil {
 			continue
 		}
-		p.snapshot = f.clone()
+		p.snapshot, p.merger.digests = f.clone(), newDigests()
 		if err := p.ingest(doc, src.Stamp); err != nil {
 			return p.stop(err)
 		}
