@@ -258,9 +258,6 @@ func (p *poll) isLate(url string) bool {
 	return d != nil && d.Tries > 0
 }
 
-// leadsTo reports whether the latest document of the chain links to a URL.
-func (c *chainWalk) leadsTo(url string) bool { return url == c.linked || slices.Contains(c.links, url) }
-
 // neighbour returns the rank of a document without a time of its own.
 func (p *poll) neighbour(url string, known *DocumentRecord) Rank {
 	rank := p.chain.rank
@@ -272,6 +269,13 @@ func (p *poll) neighbour(url string, known *DocumentRecord) Rank {
 		rank = known.Rank
 	}
 	return rank
+}
+
+// rankOf returns the rank of a document with the given place. A document without a time
+// of its own has its newer neighbour's.
+func rankOf(doc *feedhistory.Document, neighbour Rank) Rank {
+	neighbour.Time = feedtime.First(doc.Updated, doc.LastModified, neighbour.Time)
+	return neighbour
 }
 
 // isPage reports whether the document at a URL is read as a page, which the link to it decides,
@@ -549,4 +553,81 @@ func (p *poll) damaged(doc *feedhistory.Document, forms bool) error {
 		kind = feedhistory.KindPaged
 	}
 	return p.link(doc, kind, forms)
+}
+
+// debtOf returns the debt for a gap of the poll, by the mirror's clock.
+func (p *poll) debtOf(gap *feedhistory.Gap) debt {
+	d := newDebt(gap)
+	d.Found = p.m.byNow(d.Found)
+	return d
+}
+
+// clearGaps removes the debts that earlier polls found within a document which this poll
+// has read. A contradiction stays as long as the document names more than one chain. Of a
+// damaged subscription document, the sound one must reach down to the same entry;
+// otherwise a window has been missed.
+func (p *poll) clearGaps(doc *feedhistory.Document, kind feedhistory.Kind, start string) {
+	var windows []debt
+	p.ledger.crossOut(func(d debt) bool {
+		if d.isDocument() || d.Poll == p.feed.Polls || d.From != d.URL || d.URL != doc.URL && d.URL != doc.Response.Requested ||
+			d.Kind == debtContradiction && !p.rereads && d.isContradictedBy(doc, kind, start) {
+			return false
+		}
+		if len(d.Before) > 0 && !slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return e.ID == d.Before[0] }) {
+			window := missedWindow(doc, p.now)
+			window.Before = d.Before
+			windows = append(windows, window)
+		}
+		return true
+	})
+	for _, d := range windows {
+		p.owe(d)
+	}
+}
+
+// oweWithin enters a gap within a document.
+func (p *poll) oweWithin(gap *feedhistory.Gap) {
+	d := p.debtOf(gap)
+	d.To = door.Root.Contradicts(gap.Err)
+	if shown := p.ledger.Shown; p.chain.read && gap.URL == p.ledger.Known.URL && gap.Reason == feedhistory.ReasonMalformed && len(shown) > 0 {
+		d.Before = shown[len(shown)-1:]
+	}
+	p.owe(d)
+}
+
+// isContradictedBy reports whether a document of a feed of the given kind, which begins at a URL,
+// still has the contradiction.
+func (d debt) isContradictedBy(doc *feedhistory.Document, kind feedhistory.Kind, start string) bool {
+	switch {
+	case kind == feedhistory.KindComplete, d.To == start && start != "": // the feed was found to begin there
+		return false
+	case d.To == "": // a version before this wrote it down
+		return len(doc.Further(kind)) > 0
+	}
+	return door.Root.LeadsTo(doc, d.To)
+}
+
+// declare turns the gaps declared by the feed into debts. No poll requests them: the feed
+// has no more.
+func (p *poll) declare() {
+	p.ledger.crossOut(func(d debt) bool { return d.Kind == debtDeclared })
+	head := p.feed.declared()
+	if head == nil {
+		return
+	}
+	for _, gap := range head.Declared() {
+		d := newDebt(gap)
+		d.Kind, d.From = debtDeclared, declaredGap
+		p.ledger.Debts = append(p.ledger.Debts, d)
+	}
+}
+
+// isCutShort reports whether a debt is for a damaged subscription document that has not
+// been read since.
+func isCutShort(d debt) bool { return d.Again && d.From == d.URL }
+
+// owe enters a debt that the poll has found.
+func (p *poll) owe(d debt) {
+	d.Poll = p.feed.Polls
+	p.ledger.enter(d)
 }

@@ -1,0 +1,360 @@
+package mirror
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// A chainReading is the reading of a chain by one poll, as far as write-offs need it.
+type chainReading struct {
+	asks     bool               // known archives are asked for, until one has not changed
+	until    int64              // the asking goes on to one known before this poll, for a window
+	met      bool               // one of them has not changed
+	paid     int                // the windows that documents have joined
+	joined   bool               // the chain has an entry known before
+	newer    []string           // the documents at which the feed is said to begin, but which could not be read
+	received map[string]bool    // the URLs of the documents read, without the unchanged ones
+	own      map[string]bool    // the links of the chain as it was before
+	gone     map[string]bool    // known documents that no longer answer
+	ranks    map[string][]int64 // for a known document outside of the chain, the ranks its entries have their copies from
+}
+
+// A chainPath is the chain from the subscription document through the stored archives.
+type chainPath struct {
+	steps   map[string]step // all documents, by their names
+	current []step          // those of the chain, newest first
+	beyond  []step          // those to which its links lead against their marks
+	passed  map[string]bool // the URLs of the chain
+	named   map[string]bool // the documents to which the chain links
+	whole   bool            // it reaches its end
+	loop    *debt           // it leads back into itself; nil if it does not
+}
+
+// path follows the links of the feed through its documents, as they were last read.
+func (p *poll) path() (*chainPath, error) {
+	l := p.ledger
+	steps, err := p.documents.all()
+	if err != nil {
+		return nil, err
+	}
+	c := &chainPath{steps: steps, passed: map[string]bool{}, named: map[string]bool{l.Known.Older: true}}
+	seen, further := map[string]bool{}, slices.Clone(l.Further)
+	follow := func(url, instead string) (followed []step, end string) {
+		for url != "" {
+			if _, ok := steps[url]; !ok && instead != "" {
+				url = instead
+			}
+			at, ok := steps[url]
+			if !ok || seen[at.url] {
+				break
+			}
+			seen[at.url] = true
+			at.link = url
+			followed, further, url = append(followed, at), append(further, at.further...), at.older
+			instead = at.instead
+		}
+		return followed, url
+	}
+	var end string
+	c.current, end = follow(l.Known.Older, otherFormat(l.Known))
+	for _, url := range slices.Concat(p.chain.newer, further) {
+		c.named[url] = true
+	}
+	from, lost := l.Known.URL, l.Known.Lost
+	for _, at := range c.current {
+		c.passed[at.url], c.named[at.older] = true, true
+		from, lost = at.url, at.lost
+	}
+	c.whole = end == "" && !lost // otherwise there is something older, and a gap says so
+	if _, ok := steps[end]; ok {
+		c.loop = &debt{
+			URL: end, From: from, Reason: feedhistory.ReasonLoop, Found: p.now,
+			Message: "the chain of archives leads back to this document",
+		}
+	}
+	for i := 0; i < len(further); i++ {
+		followed, _ := follow(further[i], "")
+		c.beyond = append(c.beyond, followed...)
+	}
+	return c, nil
+}
+
+// isContradictory reports whether links lead beyond the chain, against its marks. If one of
+// its documents came late, only a walk that reads all of them can say whether they are one.
+func (c *chainPath) isContradictory(l *ledger) bool {
+	return len(l.Further)+len(c.beyond) > 0 || slices.ContainsFunc(c.current, func(at step) bool { return len(at.further) > 0 })
+}
+
+// has reports whether a document is the subscription document or in the chain.
+func (c *chainPath) has(p *poll, url string) bool {
+	return url == p.ledger.Known.URL || url == p.chain.start || c.passed[c.steps[url].url]
+}
+
+// isRead reports whether the poll has read the chain from the newest archive down to the
+// first that has not changed, and no document of it is damaged or contradicts itself.
+func (c *chainPath) isRead(p *poll) bool {
+	for i, at := range c.current {
+		if at.last < p.feed.Polls && (i == 0 || !p.chain.met) {
+			return false
+		}
+	}
+	return len(c.current) > 0 && !p.ledger.owes(func(g debt) bool { return g.isWithin() && c.has(p, g.URL) })
+}
+
+// owes reports whether the ledger has a debt that a reading of known archives may pay, or
+// write off in this poll.
+func (p *poll) owes() bool {
+	return p.ledger.owes(func(d debt) bool {
+		return p.isAskedAgain(d) || d.isMissed() && (d.Joined == "" || p.chain.paid == 0) || d.isWithin() && !d.Quota
+	})
+}
+
+// hasFailed reports whether a document has been asked for in vain, and its host has not
+// asked for patience.
+func (p *poll) hasFailed(d debt) bool {
+	return d.isDocument() && d.Tries > 0 && !d.isCut() && !d.Quota && !isAsked(d.Wait, p.now)
+}
+
+// isAskedAgain reports whether the poll asks for a document that has failed before.
+func (p *poll) isAskedAgain(d debt) bool {
+	return p.hasFailed(d) && (p.backlog.urls[d.URL] || d.Poll == p.feed.Polls)
+}
+
+// settle crosses out the debts that a complete reading of the chain pays or writes off. A
+// reading without a subscription document settles nothing.
+func (p *poll) settle() error {
+	l := p.ledger
+	if !p.chain.read || l.Kind != feedhistory.KindArchived {
+		return nil
+	}
+	c, err := p.path()
+	if err != nil {
+		return err
+	}
+	l.crossOut(isChainLoop)
+	if c.loop != nil { // which a single walk may not notice
+		p.owe(*c.loop)
+	}
+	l.join(c.current)
+	p.oweAsBefore(c)
+	if !c.whole {
+		return nil
+	}
+	if p.late && c.isContradictory(l) {
+		d := debt{
+			Kind: debtAlternative, URL: l.Known.URL, Reason: feedhistory.ReasonContradiction, Found: p.now,
+			Message: "its links lead to two chains of archives, and a part of one came late: a poll that reads all of it again shows whether they are one",
+		}
+		if p.rereads {
+			d.Tries = p.vain + 1
+			d.Retry = p.now.Add(backoff(p.m.every(), d.Tries, longestRetry))
+		}
+		p.owe(d)
+	}
+	if l.Unsettled = false; !c.isRead(p) {
+		return nil
+	}
+	if err := p.commits.drain(); err != nil {
+		return err
+	}
+	stale, err := p.mayBeStale(c.current[0], c.steps)
+	if err != nil {
+		return err
+	}
+	if !stale {
+		p.writeOff(c)
+	}
+	return p.settleWindows(c)
+}
+
+// join removes the windows whose earlier side a document of the chain has, if all those
+// before it are new, or have been asked for since.
+func (l *ledger) join(current []step) {
+	l.crossOut(func(g debt) bool {
+		if g.Joined == "" {
+			return false
+		}
+		for _, at := range current {
+			if slices.Contains(at.names, g.Joined) {
+				return true
+			}
+			if at.first < g.Poll && !at.isReadSince(g) {
+				return false
+			}
+		}
+		return false
+	})
+}
+
+// mayBeStale reports whether the subscription document may be an old copy, which has not
+// answered for a day yet. It is none if an archive has the newest entry, and none is newer
+// than the one it leads to.
+func (p *poll) mayBeStale(head step, steps map[string]step) (bool, error) {
+	l := p.ledger
+	if l.Stale.IsZero() || !p.now.Before(l.Stale.Add(24*time.Hour)) {
+		return false, nil
+	}
+	for _, at := range steps {
+		if at.seq > head.seq {
+			return true, nil
+		}
+	}
+	records, err := p.m.Store.Records(p.ctx, p.feed.URL, []string{l.Newest})
+	return records[l.Newest] == nil || !records[l.Newest].Archived, err
+}
+
+// isNotMissed reports whether an unreadable document hides nothing: a walk to the end has read each
+// document naming it again, and reports no gap.
+func (p *poll) isNotMissed(d debt) bool {
+	names := d.namedBy()
+	return p.chain.ended && d.isDocument() && !d.Page && !d.Quota && d.Tries > 0 && d.Poll < p.feed.Polls && len(names) > 0 &&
+		!slices.ContainsFunc(names, func(url string) bool { return !p.chain.received[url] })
+}
+
+// oweAsBefore enters the debts of the earlier feed at the address for documents in the present
+// chain: it is the same feed, after all.
+func (p *poll) oweAsBefore(c *chainPath) {
+	past := p.ledger.Past
+	if past == nil {
+		return
+	}
+	for _, d := range past.Ledger.Debts {
+		at, isKnown := c.steps[d.URL]
+		isWithdrawn := slices.ContainsFunc(p.ledger.Unread, func(u debt) bool { return u.URL == d.URL })
+		if d.isDocument() && c.named[d.URL] && !isKnown && !isWithdrawn || d.isWithin() && c.passed[at.url] && at.altered <= d.Poll {
+			p.owe(d)
+		}
+	}
+}
+
+// writeOff crosses out the documents which the poll has asked for in vain, and which the
+// chain neither names nor needs: it has all entries of those that named them.
+func (p *poll) writeOff(c *chainPath) {
+	f, l, rebuilt := p.feed, p.ledger, p.had && !p.chain.joined // of a feed read for the first time, nothing was known
+	isNeeded := func(url string) bool { return !rebuilt && !p.chain.gone[url] && !p.isCovered(url, c.current) }
+	isOwed := func(d debt) bool {
+		return d.Poll < f.Polls || !p.isAskedAgain(d) || c.named[d.URL] || slices.ContainsFunc(d.namedBy(), func(url string) bool {
+			_, isKnown := c.steps[url] // otherwise it has never been read, or was a subscription document
+			return c.has(p, url) && d.Reason != feedhistory.ReasonLoop || (isKnown || l.document(url) != nil) && !c.has(p, url) && isNeeded(url)
+		})
+	}
+	for n := -1; n != len(l.Debts); { // one written off may name another
+		n = len(l.Debts)
+		owed := slices.Clone(l.Debts)
+		l.Debts = slices.DeleteFunc(owed, func(d debt) bool {
+			isUnread := d.isDocument() && !isOwed(d)
+			if isUnread {
+				p.withdraw(d)
+			}
+			return isUnread
+		})
+	}
+	l.crossOut(func(d debt) bool {
+		isElsewhere := d.isWithin() && !d.Quota && d.Reason != feedhistory.ReasonDetached && !c.has(p, d.URL)
+		return rebuilt && d.isMissed() || isElsewhere && !isNeeded(d.URL)
+	})
+}
+
+// withdraw notes a document written off.
+func (p *poll) withdraw(d debt) {
+	d.Found = p.now
+	p.ledger.Unread = lastOf(append(slices.Clone(p.ledger.Unread), d), recentLimit)
+}
+
+// triesUnnamed is how often a document that the chain no longer names is asked for at each
+// poll: if it does not answer, it may be written off.
+const triesUnnamed = 6
+
+// unnamed returns a function that reports whether a document may be written off once it is
+// asked for: no document of the chain links to it, as they were last read, and it was not
+// asked for often, or not since the chain has grown.
+func (p *poll) unnamed() func(debt) bool {
+	c, err := p.path()
+	if err != nil {
+		p.documents.err = cmp.Or(p.documents.err, err)
+		return func(debt) bool { return false }
+	}
+	grown := int64(0)
+	for _, at := range slices.Concat(c.current, c.beyond) {
+		c.named[at.older], grown = true, max(grown, at.first)
+	}
+	return func(d debt) bool {
+		return (d.Tries < triesUnnamed || d.Poll <= grown) && !c.named[d.URL]
+	}
+}
+
+// isChainLoop reports whether a gap is the loop that settle finds.
+func isChainLoop(g debt) bool {
+	return g.Kind == debtChain && g.Reason == feedhistory.ReasonLoop && g.From != "" && g.From != g.URL && !g.Again
+}
+
+// isCovered reports whether the documents of the chain have all entries of a known
+// document outside of it, as this poll has read it.
+func (p *poll) isCovered(url string, current []step) bool {
+	ranks, ok := p.chain.ranks[url]
+	if !ok {
+		return false
+	}
+	return !slices.ContainsFunc(ranks, func(seq int64) bool {
+		return seq>>32 != p.feed.Polls && !slices.ContainsFunc(current, func(at step) bool { return at.seq == seq })
+	})
+}
+
+// isAsked reports whether the archives of the chain that were known before the gap have
+// been asked for since, from the newest down to the first that has not changed; and all
+// those beyond it, which no order leads to.
+func (d debt) isAsked(c *chainPath) bool {
+	if slices.ContainsFunc(c.beyond, func(at step) bool { return !at.isReadSince(d) }) {
+		return false
+	}
+	for _, at := range c.current {
+		if at.first < d.Poll && at.altered < d.Poll {
+			return at.isReadSince(d)
+		}
+		if !at.isReadSince(d) {
+			return false
+		}
+	}
+	return true
+}
+
+// isUnasked reports whether a document beyond the chain has not been asked for since a
+// window was missed that no archive joins.
+func (p *poll) isUnasked(d *DocumentRecord) bool {
+	return !p.backlog.unread && p.ledger.Kind == feedhistory.KindArchived &&
+		p.ledger.owes(func(g debt) bool { return g.isMissed() && g.Joined == "" && !d.step().isReadSince(g) })
+}
+
+// settleWindows writes off the windows and entries behind which archives have the oldest
+// entry from after, or everything the subscription document shows.
+func (p *poll) settleWindows(c *chainPath) error {
+	l := p.ledger
+	if !l.owes(debt.isMissed) {
+		return nil
+	}
+	ids := slices.Clone(l.Shown)
+	for _, g := range l.Debts {
+		ids = append(ids, g.After...)
+	}
+	records, err := p.m.Store.Records(p.ctx, p.feed.URL, ids)
+	if err != nil {
+		return err
+	}
+	archived := func(id string) bool { return records[id] != nil && records[id].Archived }
+	shown := places(l.shown())
+	all := len(shown) > 0
+	for id := range shown {
+		all = all && archived(id)
+	}
+	p.ledger.crossOut(func(g debt) bool {
+		if !g.isMissed() || !g.isAsked(c) {
+			return false
+		}
+		oldest := slices.IndexFunc(g.After, func(id string) bool { _, ok := shown[id]; return ok || archived(id) })
+		return all || oldest >= 0 && archived(g.After[oldest])
+	})
+	return nil
+}
