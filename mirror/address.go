@@ -20,28 +20,37 @@ import (
 // address is requested as well.
 const triesElsewhere = 3
 
-// walks requests the feed at its current address and, if that fails for good, at the
+// An address is where the subscription document is requested.
+type address struct {
+	*session
+	due     *due
+	url     string // the address requested by the walk
+	doubted bool   // the answer from there counts only if it is the same feed
+	failure error  // why there is no subscription document
+}
+
+// requests calls walk with the feed's current address and, if that fails for good, at the
 // subscribed one, or at the one where it says it is.
-func (p *poll) walks() error {
-	f := p.feed
+func (a *address) requests(walk func(address string) error) error {
+	f := a.feed
 	if f.Address != "" {
-		if alias, err := p.aliasOf(f.Address); alias || err != nil {
+		if alias, err := a.aliasOf(f.Address); alias || err != nil {
 			return err
 		}
 	}
-	if err := p.goBack(); err != nil {
+	if err := a.goBack(); err != nil {
 		return err
 	}
-	p.request.doubted = f.Lost != "" && f.Lost != f.URL
-	if err := p.walk(p.feed.address()); err != nil {
+	a.doubted = f.Lost != "" && f.Lost != f.URL
+	if err := walk(a.feed.address()); err != nil {
 		return err
 	}
-	if p.failure == nil || !f.Gone && (f.Failures < triesElsewhere || !isAway(p.failure)) {
+	if a.failure == nil || !f.Gone && (f.Failures < triesElsewhere || !isAway(a.failure)) {
 		return nil
 	}
-	p.request.doubted = true
+	a.doubted = true
 	if f.Address != "" && f.Lost != f.URL {
-		if err := p.walk(f.URL); err != nil || p.failure == nil {
+		if err := walk(f.URL); err != nil || a.failure == nil {
 			return err
 		}
 	}
@@ -49,9 +58,9 @@ func (p *poll) walks() error {
 	if url == "" {
 		return nil
 	}
-	err := p.walk(url)
-	if p.failure == nil {
-		p.changes.Moved = f.Address
+	err := walk(url)
+	if a.failure == nil {
+		a.changes.Moved = f.Address
 	}
 	return err
 }
@@ -72,72 +81,72 @@ const (
 
 // goBack requests the subscribed address of a moved feed, if it is time to, and goes
 // back there if it answers with the feed itself.
-func (p *poll) goBack() error {
-	f, m := p.feed, p.ledger.Move
+func (a *address) goBack() error {
+	f, m := a.feed, a.ledger.Move
 	switch {
 	case m == nil || f.Address == "" || f.Lost != "":
 		return nil
-	case p.now.Sub(m.Since) > moveProved && !m.Asked.IsZero():
-		p.ledger.Move = nil
+	case a.now.Sub(m.Since) > moveProved && !m.Asked.IsZero():
+		a.ledger.Move = nil
 		return nil
-	case m.Asked.IsZero() && f.Polls < m.Poll+2, !m.Asked.IsZero() && p.now.Sub(m.Asked) < moveChecked:
+	case m.Asked.IsZero() && f.Polls < m.Poll+2, !m.Asked.IsZero() && a.now.Sub(m.Asked) < moveChecked:
 		return nil
 	}
-	doc, err := p.m.clientFor(f.URL).Get(p.ctx, f.URL)
+	doc, err := a.m.clientFor(f.URL).Get(a.ctx, f.URL)
 	moved, same := err == nil && doc.Response.Permanent != "", false
 	if err == nil && !moved {
-		if same, err = p.isSame(doc); err != nil {
+		if same, err = a.isSame(doc); err != nil {
 			return err
 		}
 	}
 	if moved || same || isMissing(err) || f.Polls >= m.Poll+5 { // otherwise the next poll asks again
-		p.ledger.Move = &move{m.Since, m.Poll, p.now}
+		a.ledger.Move = &move{m.Since, m.Poll, a.now}
 	}
 	if same {
 		f.Address = ""
-		p.ledger.Known.ETag, p.ledger.Known.LastModified = "", "" // those of another address
+		a.ledger.Known.ETag, a.ledger.Known.LastModified = "", "" // those of another address
 	}
-	return p.ctx.Err()
+	return a.ctx.Err()
 }
 
 // first inspects the answer to the request for the subscription document: it
 // decides whether the answer belongs to this feed, and whether the walk should
 // go on.
-func (p *poll) first(doc *feedhistory.Document, r feedhistory.Response) error {
+func (a *address) first(doc *feedhistory.Document, r feedhistory.Response) error {
 	if r.Permanent != "" {
-		if alias, err := p.aliasOf(r.Permanent); err != nil {
+		if alias, err := a.aliasOf(r.Permanent); err != nil {
 			return err
 		} else if alias {
 			return errEnded
 		}
 	}
-	if !p.request.doubted {
+	if !a.doubted {
 		return nil
 	}
-	same, err := p.isSame(doc)
+	same, err := a.isSame(doc)
 	if err != nil {
 		return err
 	}
 	if !same {
-		_ = p.failed(nil, &strangerError{p.feed.URL}) // without a document, failed returns no error
+		a.failed(&strangerError{a.feed.URL})
 		return errEnded
 	}
-	p.failure, p.cut, p.request.doubted = nil, false, false
+	a.failure, a.cut, a.doubted = nil, false, false
 	return nil
 }
 
 // isSame reports whether a document belongs to the feed: it has the feed's id,
 // or a known entry with the same content or times. The address alone proves
 // nothing, because a domain may have a new owner.
-func (p *poll) isSame(doc *feedhistory.Document) (bool, error) {
-	if head, err := p.feed.Document(); err == nil && head.ID != "" && head.ID == doc.ID {
+func (s *session) isSame(doc *feedhistory.Document) (bool, error) {
+	if head, err := s.feed.Document(); err == nil && head.ID != "" && head.ID == doc.ID {
 		return true, nil
 	}
 	ids := make([]string, len(doc.Entries))
 	for i, e := range doc.Entries {
 		ids[i] = e.ID
 	}
-	records, err := p.m.Store.Records(p.ctx, p.feed.URL, ids)
+	records, err := s.m.Store.Records(s.ctx, s.feed.URL, ids)
 	for _, e := range doc.Entries {
 		r := records[e.ID]
 		if r == nil || r.Copy.Digest == "" {
@@ -158,39 +167,27 @@ func (e *strangerError) Error() string {
 	return e.url + ": not the feed that you subscribed to: neither its id nor any entry is known"
 }
 
-// failed notes the lack of a subscription document, or a damaged one, whose entries
-// count nevertheless.
-func (p *poll) failed(doc *feedhistory.Document, err error) error {
-	if p.failure != nil { // another address has no document either
-		if p.request.url == p.feed.URL {
-			p.lost(err)
+// failed notes the lack of a subscription document, or a damaged one. It reports whether it is
+// the first of the poll.
+func (a *address) failed(err error) (isFirst bool) {
+	if a.failure != nil { // another address has no document either
+		if a.url == a.feed.URL {
+			a.lost(err)
 		}
-		return nil
+		return false
 	}
-	f := p.feed
+	f := a.feed
 	f.Failures++
 	f.Error = feedhistory.Describe(err)
-	p.failure, p.cut = err, true
-	p.ready, p.unended = p.later(p.now.Add(backoff(p.m.every(), f.Failures, 24*time.Hour))), false
-	f.Gone = isGone(err) || p.request.doubted && isAway(err) // the other address has been withdrawn
-	if doc == nil {
-		return nil
-	}
-	url := iri.WithoutFragment(p.request.url)
-	gap := feedhistory.NewGap(url, err)
-	gap.From, gap.Found = url, p.now
-	p.oweAgain(gap) // it may have more than the mirror
-	m, err := p.merger.merge(source{doc: doc, rank: rankOf(doc, p.chain.rank)})
-	if err == nil {
-		p.commits.held = &m.change
-		p.short(doc, m)
-	}
-	return err
+	a.failure, a.cut = err, true
+	a.due.ready, a.due.unended = a.later(a.now.Add(backoff(a.m.every(), f.Failures, 24*time.Hour))), false
+	f.Gone = isGone(err) || a.doubted && isAway(err) // the other address has been withdrawn
+	return true
 }
 
 // lost notes a subscribed address that does not answer either.
-func (p *poll) lost(err error) {
-	f := p.feed
+func (a *address) lost(err error) {
+	f := a.feed
 	switch {
 	case f.Gone && !isAway(err): // the feed may still come back
 		f.Gone, f.Lost, f.Address = false, f.Address, ""
@@ -198,7 +195,7 @@ func (p *poll) lost(err error) {
 		f.Lost = f.URL
 	}
 	if stranger, ok := errors.AsType[*strangerError](err); ok {
-		p.failure = fmt.Errorf("%w; %w", p.failure, stranger)
+		a.failure = fmt.Errorf("%w; %w", a.failure, stranger)
 		f.Error += "; " + stranger.Error()
 	}
 }
@@ -226,13 +223,13 @@ func isAway(err error) bool {
 
 // aliasOf makes the feed an alias of the feed subscribed to at an address, if
 // there is one and it can serve as the other's target.
-func (p *poll) aliasOf(address string) (bool, error) {
-	f := p.feed
+func (a *address) aliasOf(address string) (bool, error) {
+	f := a.feed
 	address = iri.WithoutFragment(address)
 	if address == f.URL {
 		return false, nil
 	}
-	other, err := p.m.Store.Feed(p.ctx, address)
+	other, err := a.m.Store.Feed(a.ctx, address)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return false, nil
@@ -243,7 +240,7 @@ func (p *poll) aliasOf(address string) (bool, error) {
 	}
 	f.Alias = address
 	f.Failures, f.Error, f.Gone = 0, "", false
-	p.ready, p.unended, p.cut = p.later(f.Next), false, true
+	a.due.ready, a.due.unended, a.cut = a.later(f.Next), false, true
 	return true, nil
 }
 
@@ -254,23 +251,23 @@ func (f *Feed) canStandFor(other *Feed) bool {
 }
 
 // readAt notes the reading of the subscription document, and where.
-func (p *poll) readAt(r feedhistory.Response) {
-	f := p.feed
+func (a *address) readAt(r feedhistory.Response) {
+	f := a.feed
 	address := f.Address
 	f.Address = cmp.Or(r.Permanent, r.Requested)
-	p.changes.Moved = cmp.Or(r.Permanent, p.changes.Moved)
+	a.changes.Moved = cmp.Or(r.Permanent, a.changes.Moved)
 	if f.Address == f.URL {
 		f.Address = ""
 	}
 	switch {
 	case f.Address == "":
-		p.ledger.Move = nil
+		a.ledger.Move = nil
 	case f.Address != address && r.Permanent != "":
-		p.ledger.Move = &move{Since: p.now, Poll: f.Polls}
+		a.ledger.Move = &move{Since: a.now, Poll: f.Polls}
 	}
 	if f.Address == address {
-		p.changes.Moved = ""
+		a.changes.Moved = ""
 	}
 	f.Failures, f.Error, f.Gone, f.Alias, f.Lost = 0, "", false, "", ""
-	p.ready, p.unended = p.later(p.inTime(p.ledger.Schedule.Next(r))), false
+	a.due.ready, a.due.unended = a.later(a.due.inTime(a.ledger.Schedule.Next(r))), false
 }

@@ -8,8 +8,25 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
+// A chainWalk is how far the walk has come from the subscription document.
+type chainWalk struct {
+	*chainReading
+	waits  *hostWaits
+	linked string   // the older document linked by the latest one
+	links  []string // all it links to, as there may be several links
+	forms  bool     // the first two of these lead to one document in two formats
+	rank   Rank     // the rank of the latest document
+	beyond bool     // the walk has left the chain from the subscription document
+	aside  bool     // it reads a document of that chain again, and perhaps those the document newly leads to
+}
+
 // A chainReading is the reading of a chain by one poll, as far as write-offs need it.
 type chainReading struct {
+	*session
+	backlog  *backlog
+	read     bool               // the subscription document has come
+	start    string             // the URL by which it was requested
+	ended    bool               // the walk has ended by itself
 	asks     bool               // known archives are asked for, until one has not changed
 	until    int64              // the asking goes on to one known before this poll, for a window
 	met      bool               // one of them has not changed
@@ -20,6 +37,14 @@ type chainReading struct {
 	own      map[string]bool    // the links of the chain as it was before
 	gone     map[string]bool    // known documents that no longer answer
 	ranks    map[string][]int64 // for a known document outside of the chain, the ranks its entries have their copies from
+}
+
+// alternatives are two chains of one feed, of which a part came late: only a poll that reads all
+// documents again can say whether they are one.
+type alternatives struct {
+	late    bool // a document was read that had failed before
+	rereads bool // the poll reads all documents again
+	vain    int  // the number of polls that have done so in vain
 }
 
 // A chainPath is the chain from the subscription document through the stored archives.
@@ -34,9 +59,9 @@ type chainPath struct {
 }
 
 // path follows the links of the feed through its documents, as they were last read.
-func (p *poll) path() (*chainPath, error) {
-	l := p.ledger
-	steps, err := p.documents.all()
+func (cr *chainReading) path() (*chainPath, error) {
+	l := cr.ledger
+	steps, err := cr.documents.all()
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +85,7 @@ func (p *poll) path() (*chainPath, error) {
 	}
 	var end string
 	c.current, end = follow(l.Known.Older, otherFormat(l.Known))
-	for _, url := range slices.Concat(p.chain.newer, further) {
+	for _, url := range slices.Concat(cr.newer, further) {
 		c.named[url] = true
 	}
 	from, lost := l.Known.URL, l.Known.Lost
@@ -71,7 +96,7 @@ func (p *poll) path() (*chainPath, error) {
 	c.whole = end == "" && !lost // otherwise there is something older, and a gap says so
 	if _, ok := steps[end]; ok {
 		c.loop = &debt{
-			URL: end, From: from, Reason: feedhistory.ReasonLoop, Found: p.now,
+			URL: end, From: from, Reason: feedhistory.ReasonLoop, Found: cr.now,
 			Message: "the chain of archives leads back to this document",
 		}
 	}
@@ -89,85 +114,85 @@ func (c *chainPath) isContradictory(l *ledger) bool {
 }
 
 // has reports whether a document is the subscription document or in the chain.
-func (c *chainPath) has(p *poll, url string) bool {
-	return url == p.ledger.Known.URL || url == p.chain.start || c.passed[c.steps[url].url]
+func (c *chainPath) has(cr *chainReading, url string) bool {
+	return url == cr.ledger.Known.URL || url == cr.start || c.passed[c.steps[url].url]
 }
 
 // isRead reports whether the poll has read the chain from the newest archive down to the
 // first that has not changed, and no document of it is damaged or contradicts itself.
-func (c *chainPath) isRead(p *poll) bool {
+func (c *chainPath) isRead(cr *chainReading) bool {
 	for i, at := range c.current {
-		if at.last < p.feed.Polls && (i == 0 || !p.chain.met) {
+		if at.last < cr.feed.Polls && (i == 0 || !cr.met) {
 			return false
 		}
 	}
-	return len(c.current) > 0 && !p.ledger.owes(func(g debt) bool { return g.isWithin() && c.has(p, g.URL) })
+	return len(c.current) > 0 && !cr.ledger.owes(func(g debt) bool { return g.isWithin() && c.has(cr, g.URL) })
 }
 
 // owes reports whether the ledger has a debt that a reading of known archives may pay, or
 // write off in this poll.
-func (p *poll) owes() bool {
-	return p.ledger.owes(func(d debt) bool {
-		return p.isAskedAgain(d) || d.isMissed() && (d.Joined == "" || p.chain.paid == 0) || d.isWithin() && !d.Quota
+func (cr *chainReading) owes() bool {
+	return cr.ledger.owes(func(d debt) bool {
+		return cr.backlog.isAskedAgain(d) || d.isMissed() && (d.Joined == "" || cr.paid == 0) || d.isWithin() && !d.Quota
 	})
 }
 
 // hasFailed reports whether a document has been asked for in vain, and its host has not
 // asked for patience.
-func (p *poll) hasFailed(d debt) bool {
-	return d.isDocument() && d.Tries > 0 && !d.isCut() && !d.Quota && !isAsked(d.Wait, p.now)
+func (s *session) hasFailed(d debt) bool {
+	return d.isDocument() && d.Tries > 0 && !d.isCut() && !d.Quota && !isAsked(d.Wait, s.now)
 }
 
 // isAskedAgain reports whether the poll asks for a document that has failed before.
-func (p *poll) isAskedAgain(d debt) bool {
-	return p.hasFailed(d) && (p.backlog.urls[d.URL] || d.Poll == p.feed.Polls)
+func (b *backlog) isAskedAgain(d debt) bool {
+	return b.hasFailed(d) && (b.urls[d.URL] || d.Poll == b.feed.Polls)
 }
 
 // settle crosses out the debts that a complete reading of the chain pays or writes off. A
 // reading without a subscription document settles nothing.
-func (p *poll) settle() error {
-	l := p.ledger
-	if !p.chain.read || l.Kind != feedhistory.KindArchived {
+func (cr *chainReading) settle(a *alternatives) error {
+	l := cr.ledger
+	if !cr.read || l.Kind != feedhistory.KindArchived {
 		return nil
 	}
-	c, err := p.path()
+	c, err := cr.path()
 	if err != nil {
 		return err
 	}
 	l.crossOut(isChainLoop)
 	if c.loop != nil { // which a single walk may not notice
-		p.owe(*c.loop)
+		cr.owe(*c.loop)
 	}
 	l.join(c.current)
-	p.oweAsBefore(c)
+	cr.oweAsBefore(c)
 	if !c.whole {
 		return nil
 	}
-	if p.late && c.isContradictory(l) {
+	if a.late && c.isContradictory(l) {
 		d := debt{
-			Kind: debtAlternative, URL: l.Known.URL, Reason: feedhistory.ReasonContradiction, Found: p.now,
+			Kind: debtAlternative, URL: l.Known.URL, Reason: feedhistory.ReasonContradiction, Found: cr.now,
 			Message: "its links lead to two chains of archives, and a part of one came late: a poll that reads all of it again shows whether they are one",
 		}
-		if p.rereads {
-			d.Tries = p.vain + 1
-			d.Retry = p.now.Add(backoff(p.m.every(), d.Tries, longestRetry))
+		if a.rereads {
+			d.Tries = a.vain + 1
+			d.Retry = cr.now.Add(backoff(cr.m.every(), d.Tries, longestRetry))
 		}
-		p.owe(d)
+		cr.owe(d)
 	}
-	if l.Unsettled = false; !c.isRead(p) {
+	if l.Unsettled = false; !c.isRead(cr) {
 		return nil
 	}
-	if err := p.commits.drain(); err != nil {
+	if err := cr.commits.drain(); err != nil {
 		return err
 	}
-	stale, err := p.mayBeStale(c.current[0], c.steps)
+	stale, err := cr.mayBeStale(c.current[0], c.steps)
 	if err != nil {
 		return err
 	}
 	if !stale {
-		p.writeOff(c)
+		cr.writeOff(c)
 	}
-	return p.settleWindows(c)
+	return cr.settleWindows(c)
 }
 
 // join removes the windows whose earlier side a document of the chain has, if all those
@@ -192,9 +217,9 @@ func (l *ledger) join(current []step) {
 // mayBeStale reports whether the subscription document may be an old copy, which has not
 // answered for a day yet. It is none if an archive has the newest entry, and none is newer
 // than the one it leads to.
-func (p *poll) mayBeStale(head step, steps map[string]step) (bool, error) {
-	l := p.ledger
-	if l.Stale.IsZero() || !p.now.Before(l.Stale.Add(24*time.Hour)) {
+func (cr *chainReading) mayBeStale(head step, steps map[string]step) (bool, error) {
+	l := cr.ledger
+	if l.Stale.IsZero() || !cr.now.Before(l.Stale.Add(24*time.Hour)) {
 		return false, nil
 	}
 	for _, at := range steps {
@@ -202,43 +227,43 @@ func (p *poll) mayBeStale(head step, steps map[string]step) (bool, error) {
 			return true, nil
 		}
 	}
-	records, err := p.m.Store.Records(p.ctx, p.feed.URL, []string{l.Newest})
+	records, err := cr.m.Store.Records(cr.ctx, cr.feed.URL, []string{l.Newest})
 	return records[l.Newest] == nil || !records[l.Newest].Archived, err
 }
 
 // isNotMissed reports whether an unreadable document hides nothing: a walk to the end has read each
 // document naming it again, and reports no gap.
-func (p *poll) isNotMissed(d debt) bool {
+func (cr *chainReading) isNotMissed(d debt) bool {
 	names := d.namedBy()
-	return p.chain.ended && d.isDocument() && !d.Page && !d.Quota && d.Tries > 0 && d.Poll < p.feed.Polls && len(names) > 0 &&
-		!slices.ContainsFunc(names, func(url string) bool { return !p.chain.received[url] })
+	return cr.ended && d.isDocument() && !d.Page && !d.Quota && d.Tries > 0 && d.Poll < cr.feed.Polls && len(names) > 0 &&
+		!slices.ContainsFunc(names, func(url string) bool { return !cr.received[url] })
 }
 
 // oweAsBefore enters the debts of the earlier feed at the address for documents in the present
 // chain: it is the same feed, after all.
-func (p *poll) oweAsBefore(c *chainPath) {
-	past := p.ledger.Past
+func (cr *chainReading) oweAsBefore(c *chainPath) {
+	past := cr.ledger.Past
 	if past == nil {
 		return
 	}
 	for _, d := range past.Ledger.Debts {
 		at, isKnown := c.steps[d.URL]
-		isWithdrawn := slices.ContainsFunc(p.ledger.Unread, func(u debt) bool { return u.URL == d.URL })
+		isWithdrawn := slices.ContainsFunc(cr.ledger.Unread, func(u debt) bool { return u.URL == d.URL })
 		if d.isDocument() && c.named[d.URL] && !isKnown && !isWithdrawn || d.isWithin() && c.passed[at.url] && at.altered <= d.Poll {
-			p.owe(d)
+			cr.owe(d)
 		}
 	}
 }
 
 // writeOff crosses out the documents which the poll has asked for in vain, and which the
 // chain neither names nor needs: it has all entries of those that named them.
-func (p *poll) writeOff(c *chainPath) {
-	f, l, rebuilt := p.feed, p.ledger, p.had && !p.chain.joined // of a feed read for the first time, nothing was known
-	isNeeded := func(url string) bool { return !rebuilt && !p.chain.gone[url] && !p.isCovered(url, c.current) }
+func (cr *chainReading) writeOff(c *chainPath) {
+	f, l, rebuilt := cr.feed, cr.ledger, cr.had && !cr.joined // of a feed read for the first time, nothing was known
+	isNeeded := func(url string) bool { return !rebuilt && !cr.gone[url] && !cr.isCovered(url, c.current) }
 	isOwed := func(d debt) bool {
-		return d.Poll < f.Polls || !p.isAskedAgain(d) || c.named[d.URL] || slices.ContainsFunc(d.namedBy(), func(url string) bool {
+		return d.Poll < f.Polls || !cr.backlog.isAskedAgain(d) || c.named[d.URL] || slices.ContainsFunc(d.namedBy(), func(url string) bool {
 			_, isKnown := c.steps[url] // otherwise it has never been read, or was a subscription document
-			return c.has(p, url) && d.Reason != feedhistory.ReasonLoop || (isKnown || l.document(url) != nil) && !c.has(p, url) && isNeeded(url)
+			return c.has(cr, url) && d.Reason != feedhistory.ReasonLoop || (isKnown || l.document(url) != nil) && !c.has(cr, url) && isNeeded(url)
 		})
 	}
 	for n := -1; n != len(l.Debts); { // one written off may name another
@@ -247,21 +272,21 @@ func (p *poll) writeOff(c *chainPath) {
 		l.Debts = slices.DeleteFunc(owed, func(d debt) bool {
 			isUnread := d.isDocument() && !isOwed(d)
 			if isUnread {
-				p.withdraw(d)
+				cr.withdraw(d)
 			}
 			return isUnread
 		})
 	}
 	l.crossOut(func(d debt) bool {
-		isElsewhere := d.isWithin() && !d.Quota && d.Reason != feedhistory.ReasonDetached && !c.has(p, d.URL)
+		isElsewhere := d.isWithin() && !d.Quota && d.Reason != feedhistory.ReasonDetached && !c.has(cr, d.URL)
 		return rebuilt && d.isMissed() || isElsewhere && !isNeeded(d.URL)
 	})
 }
 
 // withdraw notes a document written off.
-func (p *poll) withdraw(d debt) {
-	d.Found = p.now
-	p.ledger.Unread = lastOf(append(slices.Clone(p.ledger.Unread), d), recentLimit)
+func (s *session) withdraw(d debt) {
+	d.Found = s.now
+	s.ledger.Unread = lastOf(append(slices.Clone(s.ledger.Unread), d), recentLimit)
 }
 
 // triesUnnamed is how often a document that the chain no longer names is asked for at each
@@ -271,10 +296,10 @@ const triesUnnamed = 6
 // unnamed returns a function that reports whether a document may be written off once it is
 // asked for: no document of the chain links to it, as they were last read, and it was not
 // asked for often, or not since the chain has grown.
-func (p *poll) unnamed() func(debt) bool {
-	c, err := p.path()
+func (cr *chainReading) unnamed() func(debt) bool {
+	c, err := cr.path()
 	if err != nil {
-		p.documents.err = cmp.Or(p.documents.err, err)
+		cr.documents.err = cmp.Or(cr.documents.err, err)
 		return func(debt) bool { return false }
 	}
 	grown := int64(0)
@@ -293,13 +318,13 @@ func isChainLoop(g debt) bool {
 
 // isCovered reports whether the documents of the chain have all entries of a known
 // document outside of it, as this poll has read it.
-func (p *poll) isCovered(url string, current []step) bool {
-	ranks, ok := p.chain.ranks[url]
+func (cr *chainReading) isCovered(url string, current []step) bool {
+	ranks, ok := cr.ranks[url]
 	if !ok {
 		return false
 	}
 	return !slices.ContainsFunc(ranks, func(seq int64) bool {
-		return seq>>32 != p.feed.Polls && !slices.ContainsFunc(current, func(at step) bool { return at.seq == seq })
+		return seq>>32 != cr.feed.Polls && !slices.ContainsFunc(current, func(at step) bool { return at.seq == seq })
 	})
 }
 
@@ -323,15 +348,15 @@ func (d debt) isAsked(c *chainPath) bool {
 
 // isUnasked reports whether a document beyond the chain has not been asked for since a
 // window was missed that no archive joins.
-func (p *poll) isUnasked(d *DocumentRecord) bool {
-	return !p.backlog.unread && p.ledger.Kind == feedhistory.KindArchived &&
-		p.ledger.owes(func(g debt) bool { return g.isMissed() && g.Joined == "" && !d.step().isReadSince(g) })
+func (cr *chainReading) isUnasked(d *DocumentRecord) bool {
+	return !cr.backlog.unread && cr.ledger.Kind == feedhistory.KindArchived &&
+		cr.ledger.owes(func(g debt) bool { return g.isMissed() && g.Joined == "" && !d.step().isReadSince(g) })
 }
 
 // settleWindows writes off the windows and entries behind which archives have the oldest
 // entry from after, or everything the subscription document shows.
-func (p *poll) settleWindows(c *chainPath) error {
-	l := p.ledger
+func (cr *chainReading) settleWindows(c *chainPath) error {
+	l := cr.ledger
 	if !l.owes(debt.isMissed) {
 		return nil
 	}
@@ -339,7 +364,7 @@ func (p *poll) settleWindows(c *chainPath) error {
 	for _, g := range l.Debts {
 		ids = append(ids, g.After...)
 	}
-	records, err := p.m.Store.Records(p.ctx, p.feed.URL, ids)
+	records, err := cr.m.Store.Records(cr.ctx, cr.feed.URL, ids)
 	if err != nil {
 		return err
 	}
@@ -349,7 +374,7 @@ func (p *poll) settleWindows(c *chainPath) error {
 	for id := range shown {
 		all = all && archived(id)
 	}
-	p.ledger.crossOut(func(g debt) bool {
+	cr.ledger.crossOut(func(g debt) bool {
 		if !g.isMissed() || !g.isAsked(c) {
 			return false
 		}

@@ -66,17 +66,29 @@ func isAsked(until, now time.Time) bool {
 	return until.After(now) && !until.After(now.Add(longestAsk+clockError))
 }
 
+// A due is when the feed is due again after the poll.
+type due struct {
+	*session
+	waits   *hostWaits
+	update  bool      // the poll is an Update, which requests the subscription document
+	ready   time.Time // when the next one is welcome
+	unended bool      // an earlier poll has still not finished
+	spent   bool      // the budget has left a known archive unasked
+}
+
 // later returns when the feed is due again, given the time it asks for.
-func (p *poll) later(asked time.Time) time.Time { return feedtime.Later(asked, p.now.Add(p.m.every())) }
+func (s *session) later(asked time.Time) time.Time {
+	return feedtime.Later(asked, s.now.Add(s.m.every()))
+}
 
 // respected is the longest wait for which a feed may ask, even if its window fills meanwhile.
 const respected = 6 * time.Hour
 
 // inTime returns the time for which a feed asks, or an earlier one, at which its entries are
 // probably half replaced.
-func (p *poll) inTime(asked time.Time) time.Time {
-	if span := p.ledger.Pace; span > 0 && asked.Sub(p.now) > respected {
-		if filled := p.now.Add(max(respected, span/2)); filled.Before(asked) {
+func (d *due) inTime(asked time.Time) time.Time {
+	if span := d.ledger.Pace; span > 0 && asked.Sub(d.now) > respected {
+		if filled := d.now.Add(max(respected, span/2)); filled.Before(asked) {
 			return filled
 		}
 	}
@@ -86,31 +98,31 @@ func (p *poll) inTime(asked time.Time) time.Time {
 // notEnded marks the poll as unfinished in the next committed state, with the time of its
 // last commit. It does not change a feed never polled: its other source decides when it is
 // due.
-func (p *poll) notEnded(next time.Time) {
-	if p.update || p.ledger.Known.URL != "" {
-		p.feed.Unfinished, p.feed.Next = true, next
+func (d *due) notEnded(next time.Time) {
+	if d.update || d.ledger.Known.URL != "" {
+		d.feed.Unfinished, d.feed.Next = true, next
 	}
 }
 
 // ended sets when the next poll is welcome.
-func (p *poll) ended() {
-	f := p.feed
-	f.Unfinished = p.unended
-	if p.update {
-		f.More = p.changes.More && (p.spent || f.leaves())
-		if f.More && p.changes.Documents > 0 {
-			p.ready = p.now.Add(min(p.m.every(), budgetPause))
-		} else if at, ok := p.retry(); ok && at.Before(p.ready) {
-			p.ready = at
+func (d *due) ended(failure error) {
+	f := d.feed
+	f.Unfinished = d.unended
+	if d.update {
+		f.More = d.changes.More && (d.spent || f.leaves())
+		if f.More && d.changes.Documents > 0 {
+			d.ready = d.now.Add(min(d.m.every(), budgetPause))
+		} else if at, ok := d.retry(); ok && failure == nil && at.Before(d.ready) {
+			d.ready = at
 		}
 	}
-	if soon := p.now.Add(min(p.m.every(), budgetPause)); !p.update && p.changes.More { // a source has brought documents
+	if soon := d.now.Add(min(d.m.every(), budgetPause)); !d.update && d.changes.More { // a source has brought documents
 		f.More = true
-		if soon.Before(p.ready) {
-			p.ready = soon
+		if soon.Before(d.ready) {
+			d.ready = soon
 		}
 	}
-	f.Next = feedtime.Later(p.ready, f.Wait)
+	f.Next = feedtime.Later(d.ready, f.Wait)
 }
 
 // leaves reports whether the Budget has left something unread.
@@ -120,23 +132,20 @@ func (f *Feed) leaves() bool {
 
 // retry returns when to request again the documents whose failure may pass. They need
 // not wait until the subscription document is stale. ok is false if there are none.
-func (p *poll) retry() (at time.Time, ok bool) {
-	if p.failure != nil {
-		return time.Time{}, false
-	}
-	for _, d := range p.ledger.Debts {
-		next := p.now.Add(p.m.every())
+func (d *due) retry() (at time.Time, ok bool) {
+	for _, o := range d.ledger.Debts {
+		next := d.now.Add(d.m.every())
 		switch {
-		case !d.isDocument():
-			isNetwork := slices.Contains([]feedhistory.Reason{feedhistory.ReasonNetwork, feedhistory.ReasonTruncated, feedhistory.ReasonInterrupted}, d.Reason)
-			if !isNetwork || d.Poll != p.feed.Polls {
+		case !o.isDocument():
+			isNetwork := slices.Contains([]feedhistory.Reason{feedhistory.ReasonNetwork, feedhistory.ReasonTruncated, feedhistory.ReasonInterrupted}, o.Reason)
+			if !isNetwork || o.Poll != d.feed.Polls {
 				continue
 			}
-		case !d.isPassing():
+		case !o.isPassing():
 			continue
 		default:
-			wait := max(p.m.every(), backoff(p.m.every(), d.Tries, 24*time.Hour))
-			next = feedtime.Later(p.now.Add(wait), d.Wait)
+			wait := max(d.m.every(), backoff(d.m.every(), o.Tries, 24*time.Hour))
+			next = feedtime.Later(d.now.Add(wait), o.Wait)
 		}
 		if !ok || next.Before(at) {
 			at, ok = next, true
@@ -187,11 +196,11 @@ func (w *hostWaits) at(url string) time.Time {
 	return until
 }
 
-// waitFor handles the error of a request for an archive or a page.
-func (p *poll) waitFor(err error) {
-	if until, host := p.waits.asked(err); !until.IsZero() {
-		p.waits.leaveAlone(p.request.url, host, until)
-		p.commits.hold()
+// waitFor handles the error of a request for an archive or a page of the requested feed.
+func (d *due) waitFor(err error, requested string) {
+	if until, host := d.waits.asked(err); !until.IsZero() {
+		d.waits.leaveAlone(requested, host, until)
+		d.commits.hold()
 	}
 }
 

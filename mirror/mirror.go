@@ -206,19 +206,19 @@ func (m *Mirror) Update(ctx context.Context, url string) (*Report, error) {
 	}
 	defer p.commits.await()
 	if p.feed.Waits(p.now) {
-		p.failure = p.feed.waitError(p.feed.Wait)
+		p.address.failure = p.feed.waitError(p.feed.Wait)
 		return p.report(), nil
 	}
-	p.update, p.feed.Wait = true, time.Time{}
+	p.due.update, p.feed.Wait = true, time.Time{}
 	p.ledger.convert()
 	if err := p.feed.fillSides(ctx, m.Store); err != nil {
 		return p.stop(err)
 	}
-	if err := p.chooseRechecks(); err != nil {
+	if err := p.rechecks.choose(); err != nil {
 		return p.stop(err)
 	}
-	p.choosePages()
-	if err := p.walks(); err != nil {
+	p.pages.choose()
+	if err := p.address.requests(p.walk); err != nil {
 		return p.stop(err)
 	}
 	return p.finish()

@@ -9,50 +9,62 @@ import (
 // Pages are read until one has nothing new. What is missing behind it is found by a poll that
 // reads every page, from the first to one that names no next: while something is owed, one a day.
 
+// A pageWalk is how far the walk follows a paged feed.
+type pageWalk struct {
+	*session
+	toEnd bool // to the end, not only to the first known page
+	fresh bool // the latest page brought something new
+	ended bool // it has come to a page that names no next
+	torn  bool // a page on the way could not be read, or not all of it
+}
+
+// goesOn reports whether the page after the latest one is wanted.
+func (w *pageWalk) goesOn() bool { return w.toEnd || w.fresh }
+
 // isOfPages reports whether a reading of every page pays for a debt.
 func (l *ledger) isOfPages(d debt) bool {
 	isWithin := d.isWithin() && d.URL != l.Known.URL
 	return (d.isDocument() && d.Page || isWithin) && !d.Quota || d.isMissed()
 }
 
-// leavePages turns debts within pages, to which the feed no longer leads, into debts for these
+// leave turns debts within pages, to which the feed no longer leads, into debts for these
 // pages: they are asked for, and may be written off.
-func (p *poll) leavePages() {
-	if p.ledger.Kind == feedhistory.KindPaged {
+func (w *pageWalk) leave() {
+	if w.ledger.Kind == feedhistory.KindPaged {
 		return
 	}
-	for i := range p.ledger.Debts {
-		d := &p.ledger.Debts[i]
-		if (d.Kind == debtDamage || d.Kind == debtContradiction) && p.ledger.isOfPages(*d) && p.ledger.document(d.URL) == nil && p.documents.get(d.URL) == nil {
+	for i := range w.ledger.Debts {
+		d := &w.ledger.Debts[i]
+		if (d.Kind == debtDamage || d.Kind == debtContradiction) && w.ledger.isOfPages(*d) && w.ledger.document(d.URL) == nil && w.documents.get(d.URL) == nil {
 			d.Kind, d.Page, d.From, d.Tries = debtDocument, true, "", 1
 		}
 	}
 }
 
-// choosePages decides whether the poll reads every page.
-func (p *poll) choosePages() {
-	l := p.ledger
-	isTime := l.Looked.IsZero() || p.now.Sub(l.Looked) >= 24*time.Hour
+// choose decides whether the poll reads every page.
+func (w *pageWalk) choose() {
+	l := w.ledger
+	isTime := l.Looked.IsZero() || w.now.Sub(l.Looked) >= 24*time.Hour
 	if l.Kind == feedhistory.KindPaged && isTime && l.owes(func(d debt) bool { return l.isOfPages(d) && !d.isCut() }) {
-		p.pages.toEnd, l.Looked = true, p.now
+		w.toEnd, l.Looked = true, w.now
 	}
 }
 
-// endPages notes that a page names no next one.
-func (p *poll) endPages(doc *feedhistory.Document) {
+// end notes that a page names no next one.
+func (w *pageWalk) end(doc *feedhistory.Document, beyond bool) {
 	_, goesOn := olderOf(doc, feedhistory.KindPaged)
-	p.pages.ended = p.pages.ended || !p.chain.beyond && !goesOn && !doc.Known().Lost
+	w.ended = w.ended || !beyond && !goesOn && !doc.Known().Lost
 }
 
-// settlePages crosses out what a reading of every page pays.
-func (p *poll) settlePages() {
-	if p.ledger.Kind != feedhistory.KindPaged || !p.pages.ended || p.pages.torn {
+// settle crosses out what a reading of every page pays.
+func (w *pageWalk) settle() {
+	if w.ledger.Kind != feedhistory.KindPaged || !w.ended || w.torn {
 		return
 	}
-	p.ledger.crossOut(func(d debt) bool {
-		isPaid := p.ledger.isOfPages(d) && (d.isDocument() || d.Poll < p.feed.Polls)
+	w.ledger.crossOut(func(d debt) bool {
+		isPaid := w.ledger.isOfPages(d) && (d.isDocument() || d.Poll < w.feed.Polls)
 		if isPaid && d.isDocument() {
-			p.withdraw(d)
+			w.withdraw(d)
 		}
 		return isPaid
 	})

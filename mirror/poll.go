@@ -14,74 +14,40 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// A poll is an Update or a Keep under way.
+// A poll is an Update or a Keep under way: its parts, over what they share.
 type poll struct {
+	*session
+	address      *address
+	due          *due
+	chain        *chainWalk
+	pages        *pageWalk
+	backlog      *backlog
+	rechecks     *rechecks
+	readings     *readings
+	strangers    *strangers
+	alternatives *alternatives
+
+	completed *mergeResult // the complete document whose links contradict its mark
+	brought   bool         // the latest document has entries never known before
+	snapshot  *Feed        // a copy of the state, while a document is being processed
+}
+
+// A session is what the parts of a poll share.
+type session struct {
 	ctx     context.Context
 	m       *Mirror
-	feed    *Feed // the feed's state, as the next commit stores it
-	from    int64 // the feed's Commits when the poll began
+	feed    *Feed   // the feed's state, as the next commit stores it
+	ledger  *ledger // that of the feed
 	now     time.Time
 	changes *Report
-	update  bool   // the poll is an Update, which requests the subscription document
-	source  string // the Source.Name of a Keep, as debt.From has it
+	had     bool // the feed had entries before the poll
+	cut     bool // the walk did not reach its end
 
-	request   request
-	chain     chainWalk
-	pages     pageWalk
-	backlog   backlog
-	completed *mergeResult    // the complete document whose links contradict its mark
-	whole     map[string]bool // those of them to request even if they have not changed
-	rechecks  map[string]bool // the known archives to request again
-	waits     hostWaits
-	ready     time.Time // when the feed is due again after the poll
-	failure   error     // why there is no subscription document
-	spent     bool      // the budget has left a known archive unasked
-	brought   bool      // the latest document has entries never known before
-	had       bool      // the feed had entries before the poll
-	late      bool      // a document was read that had failed before
-	rereads   bool      // the poll reads all documents again; see settle
-	vain      int       // the number of polls that have done so in vain
-	cut       bool      // the walk did not reach its end
-	unended   bool      // an earlier poll has still not finished
-	snapshot  *Feed     // a copy of the state, while a document is being processed
-	ledger    *ledger   // that of the feed
-
-	commits   commits
+	commits   *commits
+	documents *documents
+	merger    *merger
 	allowance *allowance
-	documents documents
-	merger    merger
 }
-
-// request is where the subscription document is requested.
-type request struct {
-	url     string // the address requested by the walk
-	doubted bool   // the answer from there counts only if it is the same feed
-}
-
-// A chainWalk is how far the walk has come from the subscription document.
-type chainWalk struct {
-	read   bool     // the subscription document has come
-	start  string   // the URL by which it was requested
-	linked string   // the older document linked by the latest one
-	links  []string // all it links to, as there may be several links
-	forms  bool     // the first two of these lead to one document in two formats
-	rank   Rank     // the rank of the latest document
-	beyond bool     // the walk has left the chain from the subscription document
-	aside  bool     // it reads a document of that chain again, and perhaps those the document newly leads to
-	ended  bool     // the walk has ended by itself
-	chainReading
-}
-
-// A pageWalk is how far the walk follows a paged feed.
-type pageWalk struct {
-	toEnd bool // to the end, not only to the first known page
-	fresh bool // the latest page brought something new
-	ended bool // it has come to a page that names no next
-	torn  bool // a page on the way could not be read, or not all of it
-}
-
-// goesOn reports whether the page after the latest one is wanted.
-func (w pageWalk) goesOn() bool { return w.toEnd || w.fresh }
 
 // begin starts a poll.
 func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
@@ -105,28 +71,47 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 		ledger.Kind = ""
 	}
 	ledger.Unsettled = feed.Kind == feedhistory.KindArchived && feed.Verdict != feedhistory.VerdictWhole
-	p := &poll{
-		ctx: ctx, m: m, feed: feed, ledger: ledger, from: feed.Commits, now: now, changes: &Report{},
-		ready: feed.Next, unended: feed.Unfinished, had: feed.Entries+feed.Deleted > 0,
-		pages: pageWalk{toEnd: feed.Kind != feedhistory.KindPaged || ledger.Known.URL == ""},
-		waits: hostWaits{feed: feed, m: m, now: now, until: map[string]time.Time{}}, allowance: newAllowance(ctx, m, feed),
+	s := &session{
+		ctx: ctx, m: m, feed: feed, ledger: ledger, now: now, changes: &Report{}, had: feed.Entries+feed.Deleted > 0,
+		allowance: newAllowance(ctx, m, feed),
 	}
-	p.commits = commits{ctx: ctx, store: m.Store, feed: feed, prepare: p.prepare}
-	p.documents = documents{ctx: ctx, store: m.Store, feed: feed, commits: &p.commits, found: map[string]*DocumentRecord{}}
-	p.merger = merger{
-		ctx: ctx, store: m.Store, feed: feed, from: feed.Commits, now: now, changes: p.changes, allowance: p.allowance,
+	s.commits = &commits{ctx: ctx, store: m.Store, feed: feed, prepare: s.prepare}
+	s.documents = &documents{ctx: ctx, store: m.Store, feed: feed, commits: s.commits, found: map[string]*DocumentRecord{}}
+	s.merger = &merger{
+		ctx: ctx, store: m.Store, feed: feed, from: feed.Commits, now: now, changes: s.changes, allowance: s.allowance,
 	}
 	feed.Polls++
 	feed.Polled = now
-	p.chain.rank = Rank{Time: feedtime.Later(now, ledger.Clock), Seq: feed.Polls << 32}
-	p.chain.received, p.chain.gone, p.chain.ranks = map[string]bool{}, map[string]bool{}, map[string][]int64{}
-	if i := slices.IndexFunc(ledger.Debts, debt.isAlternative); i >= 0 {
-		p.rereads, p.vain = !ledger.Debts[i].rests(now), ledger.Debts[i].Tries
+	return s.poll(), nil
+}
+
+// poll returns the parts of a poll.
+func (s *session) poll() *poll {
+	f, l := s.feed, s.ledger
+	p := &poll{session: s, backlog: &backlog{session: s}, strangers: &strangers{session: s}, alternatives: &alternatives{}}
+	p.due = &due{
+		session: s, ready: f.Next, unended: f.Unfinished,
+		waits: &hostWaits{feed: f, m: s.m, now: s.now, until: map[string]time.Time{}},
 	}
-	p.pages.toEnd = p.pages.toEnd || ledger.owes(func(d debt) bool { return d.Again })
-	p.leavePages()
-	p.backlog.fill(p)
-	return p, nil
+	p.address = &address{session: s, due: p.due}
+	reading := &chainReading{
+		session: s, backlog: p.backlog, received: map[string]bool{}, gone: map[string]bool{}, ranks: map[string][]int64{},
+	}
+	p.chain = &chainWalk{
+		chainReading: reading, waits: p.due.waits, rank: Rank{Time: feedtime.Later(s.now, l.Clock), Seq: f.Polls << 32},
+	}
+	p.readings = &readings{session: s, chain: reading}
+	p.rechecks = &rechecks{session: s, backlog: p.backlog, chain: reading}
+	if i := slices.IndexFunc(l.Debts, debt.isAlternative); i >= 0 {
+		p.alternatives.rereads, p.alternatives.vain = !l.Debts[i].rests(s.now), l.Debts[i].Tries
+	}
+	p.pages = &pageWalk{
+		session: s,
+		toEnd:   f.Kind != feedhistory.KindPaged || l.Known.URL == "" || l.owes(func(d debt) bool { return d.Again }),
+	}
+	p.pages.leave()
+	p.backlog.fill(reading)
+	return p
 }
 
 // errEnded ends a walk whose remaining documents are not wanted.
@@ -134,10 +119,10 @@ var errEnded = errors.New("the walk has ended")
 
 // walk requests the feed at an address, and processes the documents of the walk.
 func (p *poll) walk(address string) error {
-	p.request.url = address
+	p.address.url = address
 	client := p.m.clientFor(p.feed.URL)
 	defer func() {
-		if p.waits.heed(address, client) {
+		if p.due.waits.heed(address, client) {
 			p.commits.hold()
 		}
 	}()
@@ -179,16 +164,16 @@ func (p *poll) take(r *feedhistory.Reading, err error) error {
 // miss processes a gap of a Reading, or in its place. One within a document belongs to the
 // document's commit.
 func (p *poll) miss(gap *feedhistory.Gap, known feedhistory.Known) error {
-	p.pages.torn = p.pages.torn || isWithin(gap) || !p.isAside(gap.URL)
+	p.pages.torn = p.pages.torn || isWithin(gap) || !p.chain.isAside(gap.URL)
 	switch {
 	case !isWithin(gap):
 		return p.step(gap.Document, func() error {
-			p.waitFor(gap)
+			p.due.waitFor(gap, p.address.url)
 			p.reach(gap.URL)
 			return p.gap(gap, known)
 		})
-	case gap.Reason != feedhistory.ReasonContradiction || p.brought || p.rereads || p.ledger.Kind == feedhistory.KindComplete:
-		p.oweWithin(gap)
+	case gap.Reason != feedhistory.ReasonContradiction || p.brought || p.alternatives.rereads || p.ledger.Kind == feedhistory.KindComplete:
+		p.chain.oweWithin(gap)
 	}
 	return nil
 }
@@ -212,8 +197,8 @@ func (p *poll) step(next *feedhistory.Document, work func() error) error {
 // processed. The subscription document asks the store for more than its own entries, as
 // does any document of a feed that turns out to be complete.
 func (p *poll) makeRoom(next *feedhistory.Document) error {
-	p.notEnded(feedtime.Later(p.m.now(), p.feed.Wait))
-	decisive := next != nil && (p.update && (!p.chain.read || next.Response.Requested == p.chain.start) || next.Complete || p.merger.mayRename(next))
+	p.due.notEnded(feedtime.Later(p.m.now(), p.feed.Wait))
+	decisive := next != nil && (p.due.update && (!p.chain.read || next.Response.Requested == p.chain.start) || next.Complete || p.merger.mayRename(next))
 	return p.commits.makeRoom(next, decisive)
 }
 
@@ -221,13 +206,14 @@ func (p *poll) makeRoom(next *feedhistory.Document) error {
 func (p *poll) read(r *feedhistory.Reading) error {
 	if !p.chain.read {
 		p.changes.Response = r.Response
-		if err := p.first(r.Document, r.Response); err != nil {
+		if err := p.address.first(r.Document, r.Response); err != nil {
 			return err
 		}
-		if p.update && !p.request.doubted {
-			if aside, err := p.meet(r.Document, r.Response); err != nil {
+		if p.due.update && !p.address.doubted {
+			if aside, err := p.strangers.meet(r.Document, r.Response, p.address.url); err != nil {
 				return err
 			} else if aside {
+				p.address.failed(&strangerError{p.feed.URL})
 				return errEnded
 			}
 		}
@@ -244,23 +230,36 @@ func (p *poll) read(r *feedhistory.Reading) error {
 	}
 }
 
-// fail processes the error that ends the walk.
+// fail processes the error that ends the walk. The entries of a damaged subscription document
+// count nevertheless.
 func (p *poll) fail(doc *feedhistory.Document, err error) error {
 	if p.chain.read || p.ctx.Err() != nil {
 		return err
 	}
-	until, _ := p.waits.asked(err)
+	until, _ := p.due.waits.asked(err)
 	p.feed.Wait = feedtime.Later(p.feed.Wait, until)
-	return p.failed(doc, err)
+	if !p.address.failed(err) || doc == nil {
+		return nil
+	}
+	url := iri.WithoutFragment(p.address.url)
+	gap := feedhistory.NewGap(url, err)
+	gap.From, gap.Found = url, p.now
+	p.oweAgain(gap) // it may have more than the mirror
+	m, err := p.merger.merge(source{doc: doc, rank: rankOf(doc, p.chain.rank)})
+	if err == nil {
+		p.commits.held = &m.change
+		p.short(doc, m)
+	}
+	return err
 }
 
 // reach notes that the walk has come to a document.
 func (p *poll) reach(url string) {
 	if p.chain.read {
-		p.chain.aside = p.chain.own[url] && p.rechecks[url] || p.chain.aside && p.chain.leadsTo(url)
-		p.chain.beyond = p.isAside(url)
+		p.chain.aside = p.chain.own[url] && p.rechecks.urls[url] || p.chain.aside && p.chain.leadsTo(url)
+		p.chain.beyond = p.chain.isAside(url)
 	}
-	if p.backlog.urls[url] && !p.rechecks[url] {
+	if p.backlog.urls[url] && !p.rechecks.urls[url] {
 		delete(p.backlog.urls, url) // a gap naming the document may follow
 		p.backlog.reached = true
 	}
@@ -268,8 +267,8 @@ func (p *poll) reach(url string) {
 
 // isAside reports whether the walk does not come to a document along the chain from the
 // subscription document.
-func (p *poll) isAside(url string) bool {
-	return url != p.chain.start && (p.chain.beyond || !p.chain.leadsTo(url) && url != p.ledger.Known.Older)
+func (c *chainWalk) isAside(url string) bool {
+	return url != c.start && (c.beyond || !c.leadsTo(url) && url != c.ledger.Known.Older)
 }
 
 // leadsTo reports whether the latest document of the chain links to a URL.
@@ -292,19 +291,19 @@ func (p *poll) unchanged(r *feedhistory.Reading) {
 	p.chain.linked, p.chain.links, p.chain.forms = r.Known.Older, []string{r.Known.Instead}, r.Known.Formats
 	p.ledger.Known.ETag, p.ledger.Known.LastModified = r.Known.ETag, r.Known.LastModified
 	p.pages.ended = p.pages.toEnd && r.Known.Older == "" && !r.Known.Lost // the only page
-	if p.asksAnew() || p.ledger.Answered.IsZero() {
+	if p.address.asksAnew() || p.ledger.Answered.IsZero() {
 		p.ledger.Answered = p.now
 	}
-	p.readAt(r.Response)
+	p.address.readAt(r.Response)
 }
 
 // prepare updates the feed's state for a change to be committed.
-func (p *poll) prepare(c *Commit) {
-	p.ledger.Cap = p.feed.bound()
-	p.ledger.Unsettled = p.ledger.Unsettled && p.ledger.Kind == feedhistory.KindArchived
-	p.feed.Kind, p.feed.Verdict = cmp.Or(p.ledger.Kind, feedhistory.KindUnknown), p.ledger.verdict()
-	p.documents.forget(c)
-	c.response = p.changes.Response
+func (s *session) prepare(c *Commit) {
+	s.ledger.Cap = s.feed.bound()
+	s.ledger.Unsettled = s.ledger.Unsettled && s.ledger.Kind == feedhistory.KindArchived
+	s.feed.Kind, s.feed.Verdict = cmp.Or(s.ledger.Kind, feedhistory.KindUnknown), s.ledger.verdict()
+	s.documents.forget(c)
+	c.response = s.changes.Response
 }
 
 // stop ends the poll with an error not caused by the feed.
@@ -319,11 +318,11 @@ func (p *poll) stop(err error) (*Report, error) {
 	if p.ctx.Err() == nil && p.commits.waiting != nil && !p.commits.broken {
 		err = errors.Join(err, p.commits.drain()) // this stores everything read until then
 	}
-	begun := p.commits.waiting != nil || p.feed.Commits > p.from || len(p.waits.until) > 0
+	begun := p.commits.waiting != nil || p.feed.Commits > p.merger.from || len(p.due.waits.until) > 0
 	if begun {
-		p.notEnded(p.feed.Wait) // nobody is at work on the feed
+		p.due.notEnded(p.feed.Wait) // nobody is at work on the feed
 	} else {
-		p.feed.Next = p.ready
+		p.feed.Next = p.due.ready
 	}
 	if p.ctx.Err() != nil && begun && !p.commits.broken && !errors.Is(err, ErrConflict) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), landing)
@@ -358,19 +357,19 @@ func (p *poll) finish() (*Report, error) {
 	if p.documents.err != nil {
 		return p.stop(p.documents.err)
 	}
-	p.ledger.crossOut(p.isNotMissed)
-	p.settlePages()
+	p.ledger.crossOut(p.chain.isNotMissed)
+	p.pages.settle()
 	changed := p.ledger.Unsettled
-	if changed || p.owes() {
-		if err := p.settle(); err != nil {
+	if changed || p.chain.owes() {
+		if err := p.chain.settle(p.alternatives); err != nil {
 			return p.stop(err)
 		}
 	}
-	if err := p.noteChecked(changed); err != nil {
+	if err := p.rechecks.note(changed); err != nil {
 		return p.stop(err)
 	}
 	p.declare()
-	p.ended()
+	p.due.ended(p.address.failure)
 	if err := p.commits.last(p.ctx); err != nil {
 		return p.stop(err)
 	}
@@ -379,6 +378,6 @@ func (p *poll) finish() (*Report, error) {
 
 func (p *poll) report() *Report {
 	c := p.changes
-	c.Feed, c.Failure = p.feed, p.failure
+	c.Feed, c.Failure = p.feed, p.address.failure
 	return c
 }

@@ -207,13 +207,13 @@ func (d *DocumentRecord) size() int64 {
 
 // refuse leaves a document pending until the Quota is raised, and ends the
 // walk, because older documents would not fit either.
-func (p *poll) refuse(doc *feedhistory.Document, refused int, rank Rank, page bool) error {
-	d := quotaGap(doc, refused, p.now)
-	d.Kind, d.URL, d.Poll, d.Page, d.Rank, d.Tries = debtDocument, doc.Response.Requested, p.feed.Polls, page, rank, 1
+func (s *session) refuse(doc *feedhistory.Document, refused int, rank Rank, page bool) error {
+	d := quotaGap(doc, refused, s.now)
+	d.Kind, d.URL, d.Poll, d.Page, d.Rank, d.Tries = debtDocument, doc.Response.Requested, s.feed.Polls, page, rank, 1
 	d.Rank.Seq++
-	p.ledger.take(d.URL)
-	p.ledger.Debts = append(p.ledger.Debts, d)
-	p.ledger.Unsettled, p.cut = true, true
+	s.ledger.take(d.URL)
+	s.ledger.Debts = append(s.ledger.Debts, d)
+	s.ledger.Unsettled, s.cut = true, true
 	return errEnded
 }
 

@@ -39,26 +39,26 @@ func (p *poll) subscription(r *feedhistory.Reading) error {
 	p.chain.rank, p.commits.held, p.pages.fresh = rank, &m.change, m.fresh
 	p.changes.Documents++
 	p.pages.toEnd = p.pages.toEnd || l.Kind != feedhistory.KindPaged
-	p.clearGaps(doc, kind, doc.URL)
+	p.clearGaps(doc, kind, doc.URL, p.alternatives.rereads)
 	p.unname(doc)
 	l.crossOut(func(d debt) bool { return d.Again && d.Poll < f.Polls })
 	late := p.isLate(doc.Response.Requested) || p.isLate(doc.URL)
-	p.late = p.late || late
-	l.crossOut(func(d debt) bool { return d.isAlternative() && p.rereads && d.Poll < f.Polls })
+	p.alternatives.late = p.alternatives.late || late
+	l.crossOut(func(d debt) bool { return d.isAlternative() && p.alternatives.rereads && d.Poll < f.Polls })
 	l.take(doc.Response.Requested)
 	l.take(doc.URL)
 	p.chain.joined = p.chain.joined || slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return m.known[e.ID] })
 	if !p.chain.read {
-		err = p.compare(doc, m, late)
+		err = p.readings.compare(doc, m, late)
 	}
 	if err == nil {
-		err = p.receive(doc, m, false, f.Polls)
+		err = p.readings.receive(doc, m, false, f.Polls)
 	}
 	if err == nil {
 		err = p.arrive(doc, m, contradicts)
 	}
 	if err == nil {
-		err = p.keepRanks(m, rank)
+		err = p.readings.keepRanks(m, rank)
 	}
 	l.crossOut(isShort)
 	p.short(doc, m)
@@ -74,16 +74,16 @@ func (p *poll) subscription(r *feedhistory.Reading) error {
 	l.Answered, l.Pace = p.now, paceOf(doc)
 	if kind == feedhistory.KindArchived {
 		l.Further = furtherOf(doc)
-		p.chain.asks = p.chain.asks || p.owes() && !p.backlog.unread
+		p.chain.asks = p.chain.asks || p.chain.owes() && !p.backlog.unread
 	}
-	p.readAt(doc.Response)
+	p.address.readAt(doc.Response)
 	if kind == feedhistory.KindPaged {
-		p.endPages(doc)
+		p.pages.end(doc, p.chain.beyond)
 		if !p.pages.goesOn() {
 			return nil
 		}
 	}
-	return p.link(doc, kind, r.Known.Formats)
+	return p.chain.link(doc, kind, r.Known.Formats)
 }
 
 // paceOf returns the time spanned by the entries of a window; zero if it is none, or they have no
@@ -125,9 +125,9 @@ func (p *poll) arrive(doc *feedhistory.Document, m *mergeResult, contradicts boo
 }
 
 // short notes a subscription document not stored entirely.
-func (p *poll) short(doc *feedhistory.Document, m *mergeResult) {
+func (s *session) short(doc *feedhistory.Document, m *mergeResult) {
 	if m.refused > 0 {
-		p.owe(quotaGap(doc, m.refused, p.now))
+		s.owe(quotaGap(doc, m.refused, s.now))
 	}
 }
 
@@ -166,16 +166,16 @@ func (p *poll) replace() error {
 // complete makes the document replace everything else (5005#1). It forgets the
 // documents links led to before: if the feed becomes an archived one again, the chain
 // is read again.
-func (p *poll) complete(m *mergeResult) error {
-	f := p.feed
-	f.Documents, p.ledger.Usage.Documents, p.ledger.Debts, p.ledger.Complete = 0, 0, nil, f.Polls<<32
+func (s *session) complete(m *mergeResult) error {
+	f := s.feed
+	f.Documents, s.ledger.Usage.Documents, s.ledger.Debts, s.ledger.Complete = 0, 0, nil, f.Polls<<32
 	m.change.Forget = true
 	live := int64(0)
 	isBuried := func(r *Record) bool { return r.State == Live && !m.entries[r.ID] } // by a tombstone older than the entry
 	m.change.Touch = slices.DeleteFunc(m.change.Touch, isBuried)
 	for _, r := range m.records {
 		if isBuried(r) {
-			p.leave(m, r)
+			s.leave(m, r)
 		}
 		if r.State == Live {
 			live++
@@ -184,7 +184,7 @@ func (p *poll) complete(m *mergeResult) error {
 	if live == f.Entries { // no other entry is live
 		return nil
 	}
-	for r, err := range p.m.Store.Entries(p.ctx, Query{Feed: f.URL}) {
+	for r, err := range s.m.Store.Entries(s.ctx, Query{Feed: f.URL}) {
 		if err != nil {
 			return err
 		}
@@ -192,22 +192,22 @@ func (p *poll) complete(m *mergeResult) error {
 			continue
 		}
 		r.Content.Data = ""
-		p.merger.raise(r)
-		p.leave(m, r)
+		s.merger.raise(r)
+		s.leave(m, r)
 	}
 	return nil
 }
 
 // leave makes an entry no longer part of the feed, from now on, whatever tombstone it had before.
-func (p *poll) leave(m *mergeResult, r *Record) {
-	r.Absence, r.Archived = p.feed.Polls<<32, false
+func (s *session) leave(m *mergeResult, r *Record) {
+	r.Absence, r.Archived = s.feed.Polls<<32, false
 	if r.Tombstone.Rank.Seq < r.Absence {
 		r.Tombstone = TombstoneRecord{}
 	}
 	before := r.State
 	r.State = r.state()
-	p.merger.count(r, before)
-	r.LastCommit, r.Changed = p.feed.next(), p.feed.Changed
+	s.merger.count(r, before)
+	r.LastCommit, r.Changed = s.feed.next(), s.feed.Changed
 	m.change.Touch = append(m.change.Touch, r)
 }
 
@@ -216,18 +216,18 @@ func (p *poll) older(r *feedhistory.Reading) error {
 	p.changes.Documents++
 	doc, requested := r.Document, r.URL
 	known := p.documents.get(requested)
-	rank := rankOf(doc, p.neighbour(requested, known))
+	rank := rankOf(doc, p.chain.neighbour(requested, known))
 	if known != nil && known.Digest == digestOf(doc, p.merger.digests) {
 		rank = known.Rank // it is as recent as it was
 	}
 	p.chain.rank = rank
-	page := p.isPage(requested)
-	p.late = p.late || p.isLate(requested)
+	page := p.chain.isPage(requested)
+	p.alternatives.late = p.alternatives.late || p.isLate(requested)
 	p.ledger.take(requested)
 	if p.chain.forms && p.chain.leadsTo(requested) { // the first link leads to this document, too
 		p.ledger.take(p.chain.linked)
 	}
-	p.clearGaps(doc, p.ledger.Kind, p.ledger.Known.URL)
+	p.clearGaps(doc, p.ledger.Kind, p.ledger.Known.URL, p.alternatives.rereads)
 	p.unname(doc)
 	if p.ledger.Kind == feedhistory.KindComplete { // a page or an archive contradicted by fh:complete
 		m, err := p.merger.merge(source{doc: doc, rank: rank})
@@ -243,25 +243,25 @@ func (p *poll) older(r *feedhistory.Reading) error {
 }
 
 // unname notes the documents owed to which a document leads no more.
-func (p *poll) unname(doc *feedhistory.Document) {
+func (s *session) unname(doc *feedhistory.Document) {
 	names := []string{doc.URL, doc.Response.Requested}
-	for i, d := range p.ledger.Debts {
+	for i, d := range s.ledger.Debts {
 		if d.isDocument() && slices.ContainsFunc(names, d.isNamedBy) && !door.Root.LeadsTo(doc, d.URL) {
-			p.ledger.Debts[i].unnamed(names)
+			s.ledger.Debts[i].unnamed(names)
 		}
 	}
 }
 
 // isLate reports whether a document has failed before.
-func (p *poll) isLate(url string) bool {
-	d := p.ledger.document(url)
+func (s *session) isLate(url string) bool {
+	d := s.ledger.document(url)
 	return d != nil && d.Tries > 0
 }
 
 // neighbour returns the rank of a document without a time of its own.
-func (p *poll) neighbour(url string, known *DocumentRecord) Rank {
-	rank := p.chain.rank
-	if d := p.ledger.document(url); d != nil {
+func (c *chainWalk) neighbour(url string, known *DocumentRecord) Rank {
+	rank := c.rank
+	if d := c.ledger.document(url); d != nil {
 		rank = d.Rank
 	}
 	rank.Seq--
@@ -280,9 +280,9 @@ func rankOf(doc *feedhistory.Document, neighbour Rank) Rank {
 
 // isPage reports whether the document at a URL is read as a page, which the link to it decides,
 // the chain's first, else the kind of the feed.
-func (p *poll) isPage(url string) bool {
-	l := p.ledger
-	if d := l.document(url); d != nil && !(l.Kind == feedhistory.KindArchived && url == p.chain.linked) {
+func (c *chainWalk) isPage(url string) bool {
+	l := c.ledger
+	if d := l.document(url); d != nil && !(l.Kind == feedhistory.KindArchived && url == c.linked) {
 		return d.Page
 	}
 	return l.Kind == feedhistory.KindPaged
@@ -296,12 +296,12 @@ func (p *poll) page(r *feedhistory.Reading, rank Rank) error {
 		return err
 	}
 	p.commits.held, p.pages.fresh, p.brought = &m.change, m.fresh, m.brings()
-	p.endPages(doc)
+	p.pages.end(doc, p.chain.beyond)
 	if m.refused > 0 {
 		return p.refuse(doc, m.refused, rank, true)
 	}
 	if p.pages.goesOn() || p.backlog.reached {
-		return p.link(doc, feedhistory.KindPaged, r.Known.Formats)
+		return p.chain.link(doc, feedhistory.KindPaged, r.Known.Formats)
 	}
 	return nil
 }
@@ -324,8 +324,8 @@ func (p *poll) archive(r *feedhistory.Reading, rank Rank, known *DocumentRecord)
 	if known != nil && known.Digest == d.Digest {
 		first = known.First
 	}
-	p.meetArchive(m, d, known)
-	if err := p.receive(doc, m, true, first); err != nil {
+	p.chain.meetArchive(m, d, known)
+	if err := p.readings.receive(doc, m, true, first); err != nil {
 		return err
 	}
 	if m.refused > 0 || known == nil && !p.allowance.reserveDocument(d, nil) {
@@ -350,15 +350,15 @@ func (p *poll) archive(r *feedhistory.Reading, rank Rank, known *DocumentRecord)
 		p.ledger.take(name)
 	}
 	m.change.Documents = append(m.change.Documents, d)
-	return p.link(doc, feedhistory.KindArchived, r.Known.Formats)
+	return p.chain.link(doc, feedhistory.KindArchived, r.Known.Formats)
 }
 
 // meetArchive notes an archive for the write-offs: whether the chain has entries known
 // before, and, of a known document outside of the chain, where its entries are now.
-func (p *poll) meetArchive(m *mergeResult, d, known *DocumentRecord) {
-	if !p.chain.beyond {
+func (c *chainWalk) meetArchive(m *mergeResult, d, known *DocumentRecord) {
+	if !c.beyond {
 		for _, is := range m.known {
-			p.chain.joined = p.chain.joined || is
+			c.joined = c.joined || is
 		}
 	}
 	if known == nil {
@@ -371,7 +371,7 @@ func (p *poll) meetArchive(m *mergeResult, d, known *DocumentRecord) {
 		}
 	}
 	for _, name := range append(d.Names, known.Names...) {
-		p.chain.ranks[name] = ranks
+		c.ranks[name] = ranks
 	}
 }
 
@@ -388,11 +388,11 @@ func digestOf(doc *feedhistory.Document, digests *digests) string {
 }
 
 // newDocument returns the mirror's record of an archive document.
-func (p *poll) newDocument(r *feedhistory.Reading, rank Rank) *DocumentRecord {
+func (s *session) newDocument(r *feedhistory.Reading, rank Rank) *DocumentRecord {
 	doc := r.Document
 	d := &DocumentRecord{
 		URL: r.URL, Known: r.Known, Rank: rank, Names: []string{r.URL},
-		First: p.feed.Polls, Last: p.feed.Polls, Read: p.now, Entries: len(doc.Entries), Digest: digestOf(doc, p.merger.digests),
+		First: s.feed.Polls, Last: s.feed.Polls, Read: s.now, Entries: len(doc.Entries), Digest: digestOf(doc, s.merger.digests),
 	}
 	d.Known.Kind = feedhistory.KindArchived
 	d.Known.Older, _ = olderOf(doc, feedhistory.KindArchived)
@@ -424,25 +424,25 @@ func olderOf(doc *feedhistory.Document, kind feedhistory.Kind) (string, bool) {
 
 // link marks the document linked by doc as pending, unless it has been processed. Its first two
 // links may lead to one document in two formats.
-func (p *poll) link(doc *feedhistory.Document, kind feedhistory.Kind, forms bool) error {
+func (c *chainWalk) link(doc *feedhistory.Document, kind feedhistory.Kind, forms bool) error {
 	url, ok := olderOf(doc, kind)
-	p.chain.linked, p.chain.links, p.chain.forms = url, nil, forms
+	c.linked, c.links, c.forms = url, nil, forms
 	for _, l := range doc.Links {
 		if l.Rel == "prev-archive" || l.Rel == "next" {
-			p.chain.links = append(p.chain.links, iri.Address(l.Href))
+			c.links = append(c.links, iri.Address(l.Href))
 		}
 	}
 	if !ok || url == doc.URL || url == doc.Response.Requested {
-		return p.documents.err
+		return c.documents.err
 	}
-	if kind == feedhistory.KindArchived && p.documents.get(url) != nil {
-		return p.documents.err
+	if kind == feedhistory.KindArchived && c.documents.get(url) != nil {
+		return c.documents.err
 	}
-	p.owe(debt{
-		Kind: debtDocument, URL: url, From: doc.URL, Reason: feedhistory.ReasonInterrupted, Message: "it has not been read yet", Found: p.now,
-		Rank: p.chain.rank, Page: kind == feedhistory.KindPaged, Wait: p.waits.at(url),
+	c.owe(debt{
+		Kind: debtDocument, URL: url, From: doc.URL, Reason: feedhistory.ReasonInterrupted, Message: "it has not been read yet", Found: c.now,
+		Rank: c.rank, Page: kind == feedhistory.KindPaged, Wait: c.waits.at(url),
 	})
-	return p.documents.err
+	return c.documents.err
 }
 
 // gap processes a hole in the chain. The readable part of a damaged document counts,
@@ -459,7 +459,7 @@ func (p *poll) gap(g *feedhistory.Gap, known feedhistory.Known) error {
 			return nil
 		}
 		p.chain.newer = append(p.chain.newer, g.URL)
-		p.oweFailed(g)
+		p.chain.oweFailed(g)
 		return nil
 	}
 	if g.Document != nil {
@@ -468,60 +468,60 @@ func (p *poll) gap(g *feedhistory.Gap, known feedhistory.Known) error {
 		}
 	}
 	if d := p.ledger.document(g.URL); d != nil {
-		p.failAgain(d, g)
+		p.chain.failAgain(d, g)
 		return nil
 	}
 	stored := p.documents.get(g.URL)
 	switch {
 	case !isLoop && !isBeside && g.From != g.URL && stored != nil: // its entries are stored; it only could not be read again
-		p.late = p.late || p.rereads // it has to be read with the others
-		p.spent = p.spent || g.Reason == feedhistory.ReasonBudget && !p.chain.beyond
+		p.alternatives.late = p.alternatives.late || p.alternatives.rereads // it has to be read with the others
+		p.due.spent = p.due.spent || g.Reason == feedhistory.ReasonBudget && !p.chain.beyond
 		if isAbsent(g.Err) {
 			p.chain.gone[g.URL] = true
 		}
-	case isLoop && p.rechecks[g.URL]: // it is now another name of a document just read
+	case isLoop && p.rechecks.urls[g.URL]: // it is now another name of a document just read
 		p.chain.gone[g.URL] = true
 	case isLoop && (stored != nil || g.URL == p.chain.start):
 		p.oweAgain(g)
 	default:
-		p.oweFailed(g)
+		p.chain.oweFailed(g)
 	}
 	return p.documents.err
 }
 
 // failAgain notes that a document owed could not be read once more.
-func (p *poll) failAgain(d *debt, g *feedhistory.Gap) {
-	failed, again := p.debtOf(g), d.Reason == feedhistory.ReasonLoop
-	d.Reason, d.Message, d.Found, d.Quota, d.Poll = failed.Reason, failed.Message, failed.Found, false, p.feed.Polls
+func (c *chainWalk) failAgain(d *debt, g *feedhistory.Gap) {
+	failed, again := c.debtOf(g), d.Reason == feedhistory.ReasonLoop
+	d.Reason, d.Message, d.Found, d.Quota, d.Poll = failed.Reason, failed.Message, failed.Found, false, c.feed.Polls
 	d.From = cmp.Or(failed.From, d.From)
 	if g.Reason != feedhistory.ReasonBudget {
 		d.Tries++
 	}
-	d.Missing, d.Retry, d.Wait = isMissing(g), time.Time{}, p.waits.at(g.URL)
+	d.Missing, d.Retry, d.Wait = isMissing(g), time.Time{}, c.waits.at(g.URL)
 	switch {
 	case d.isPassing() || d.Tries < 2:
 	case g.Reason != feedhistory.ReasonLoop:
-		d.Retry = p.now.Add(backoff(p.m.every(), d.Tries, longestRetry))
+		d.Retry = c.now.Add(backoff(c.m.every(), d.Tries, longestRetry))
 	case again: // a later walk, which has not just read the redirect's target, may succeed
-		d.Retry = p.now.Add(backoff(p.m.every(), d.Tries, 24*time.Hour))
+		d.Retry = c.now.Add(backoff(c.m.every(), d.Tries, 24*time.Hour))
 	}
 }
 
 // oweFailed enters a document that could not be read.
-func (p *poll) oweFailed(g *feedhistory.Gap) {
-	d := p.debtOf(g)
-	d.Kind, d.Tries, d.Missing, d.Rank = debtDocument, 1, isMissing(g), p.chain.rank
-	if p.chain.read {
-		d.Page, d.Wait = p.ledger.Kind == feedhistory.KindPaged, p.waits.at(g.URL)
+func (c *chainWalk) oweFailed(g *feedhistory.Gap) {
+	d := c.debtOf(g)
+	d.Kind, d.Tries, d.Missing, d.Rank = debtDocument, 1, isMissing(g), c.rank
+	if c.read {
+		d.Page, d.Wait = c.ledger.Kind == feedhistory.KindPaged, c.waits.at(g.URL)
 	}
-	p.owe(d)
+	c.owe(d)
 }
 
 // oweAgain enters a gap that the next walk finds again, if it is still there.
-func (p *poll) oweAgain(g *feedhistory.Gap) {
-	d := p.debtOf(g)
+func (s *session) oweAgain(g *feedhistory.Gap) {
+	d := s.debtOf(g)
 	d.Again = true
-	p.owe(d)
+	s.owe(d)
 }
 
 // longestRetry is the maximum time before a document refused for good is requested
@@ -541,8 +541,8 @@ func isMissing(err error) bool {
 // damaged processes the readable part of a damaged document.
 func (p *poll) damaged(doc *feedhistory.Document, forms bool) error {
 	known := p.documents.get(doc.Response.Requested)
-	rank := rankOf(doc, p.neighbour(doc.Response.Requested, known))
-	page := p.isPage(doc.Response.Requested)
+	rank := rankOf(doc, p.chain.neighbour(doc.Response.Requested, known))
+	page := p.chain.isPage(doc.Response.Requested)
 	m, err := p.merger.merge(source{doc: doc, rank: rank, archive: !page})
 	if err != nil {
 		return err
@@ -552,13 +552,13 @@ func (p *poll) damaged(doc *feedhistory.Document, forms bool) error {
 	if page {
 		kind = feedhistory.KindPaged
 	}
-	return p.link(doc, kind, forms)
+	return p.chain.link(doc, kind, forms)
 }
 
 // debtOf returns the debt for a gap of the poll, by the mirror's clock.
-func (p *poll) debtOf(gap *feedhistory.Gap) debt {
+func (s *session) debtOf(gap *feedhistory.Gap) debt {
 	d := newDebt(gap)
-	d.Found = p.m.byNow(d.Found)
+	d.Found = s.m.byNow(d.Found)
 	return d
 }
 
@@ -566,33 +566,33 @@ func (p *poll) debtOf(gap *feedhistory.Gap) debt {
 // has read. A contradiction stays as long as the document names more than one chain. Of a
 // damaged subscription document, the sound one must reach down to the same entry;
 // otherwise a window has been missed.
-func (p *poll) clearGaps(doc *feedhistory.Document, kind feedhistory.Kind, start string) {
+func (s *session) clearGaps(doc *feedhistory.Document, kind feedhistory.Kind, start string, rereads bool) {
 	var windows []debt
-	p.ledger.crossOut(func(d debt) bool {
-		if d.isDocument() || d.Poll == p.feed.Polls || d.From != d.URL || d.URL != doc.URL && d.URL != doc.Response.Requested ||
-			d.Kind == debtContradiction && !p.rereads && d.isContradictedBy(doc, kind, start) {
+	s.ledger.crossOut(func(d debt) bool {
+		if d.isDocument() || d.Poll == s.feed.Polls || d.From != d.URL || d.URL != doc.URL && d.URL != doc.Response.Requested ||
+			d.Kind == debtContradiction && !rereads && d.isContradictedBy(doc, kind, start) {
 			return false
 		}
 		if len(d.Before) > 0 && !slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return e.ID == d.Before[0] }) {
-			window := missedWindow(doc, p.now)
+			window := missedWindow(doc, s.now)
 			window.Before = d.Before
 			windows = append(windows, window)
 		}
 		return true
 	})
 	for _, d := range windows {
-		p.owe(d)
+		s.owe(d)
 	}
 }
 
 // oweWithin enters a gap within a document.
-func (p *poll) oweWithin(gap *feedhistory.Gap) {
-	d := p.debtOf(gap)
+func (c *chainWalk) oweWithin(gap *feedhistory.Gap) {
+	d := c.debtOf(gap)
 	d.To = door.Root.Contradicts(gap.Err)
-	if shown := p.ledger.Shown; p.chain.read && gap.URL == p.ledger.Known.URL && gap.Reason == feedhistory.ReasonMalformed && len(shown) > 0 {
+	if shown := c.ledger.Shown; c.read && gap.URL == c.ledger.Known.URL && gap.Reason == feedhistory.ReasonMalformed && len(shown) > 0 {
 		d.Before = shown[len(shown)-1:]
 	}
-	p.owe(d)
+	c.owe(d)
 }
 
 // isContradictedBy reports whether a document of a feed of the given kind, which begins at a URL,
@@ -609,16 +609,16 @@ func (d debt) isContradictedBy(doc *feedhistory.Document, kind feedhistory.Kind,
 
 // declare turns the gaps declared by the feed into debts. No poll requests them: the feed
 // has no more.
-func (p *poll) declare() {
-	p.ledger.crossOut(func(d debt) bool { return d.Kind == debtDeclared })
-	head := p.feed.declared()
+func (s *session) declare() {
+	s.ledger.crossOut(func(d debt) bool { return d.Kind == debtDeclared })
+	head := s.feed.declared()
 	if head == nil {
 		return
 	}
 	for _, gap := range head.Declared() {
 		d := newDebt(gap)
 		d.Kind, d.From = debtDeclared, declaredGap
-		p.ledger.Debts = append(p.ledger.Debts, d)
+		s.ledger.Debts = append(s.ledger.Debts, d)
 	}
 }
 
@@ -627,7 +627,7 @@ func (p *poll) declare() {
 func isCutShort(d debt) bool { return d.Again && d.From == d.URL }
 
 // owe enters a debt that the poll has found.
-func (p *poll) owe(d debt) {
-	d.Poll = p.feed.Polls
-	p.ledger.enter(d)
+func (s *session) owe(d debt) {
+	d.Poll = s.feed.Polls
+	s.ledger.enter(d)
 }

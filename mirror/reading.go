@@ -219,15 +219,21 @@ func idsOf(list []shownEntry) map[string]bool {
 	return ids
 }
 
+// readings compare the subscription document with itself, as it was at the poll before.
+type readings struct {
+	*session
+	chain *chainReading
+}
+
 // compare compares the subscription document with the reading before it, and enters the
 // window or the entries that may have come and gone between.
-func (p *poll) compare(doc *feedhistory.Document, m *mergeResult, late bool) error {
-	l := p.ledger
+func (rs *readings) compare(doc *feedhistory.Document, m *mergeResult, late bool) error {
+	l := rs.ledger
 	was, now, wasRead := l.shown(), shownOf(doc, m.digests), l.Known.URL != "" && !(late && l.Elsewhere)
 	isOrdered := true
 	if !l.Inherited.IsZero() && was == nil && l.Recent == nil {
 		var err error
-		if was, isOrdered, err = p.inherit(isRising(doc)); err != nil {
+		if was, isOrdered, err = rs.inherit(isRising(doc)); err != nil {
 			return err
 		}
 	}
@@ -236,28 +242,28 @@ func (p *poll) compare(doc *feedhistory.Document, m *mergeResult, late bool) err
 	if wasRead {
 		r.markBack(now, m.shown)
 	}
-	if l.Elsewhere = len(p.chain.newer) > 0 && (l.Known.URL == "" || l.Elsewhere); l.Elsewhere {
+	if l.Elsewhere = len(rs.chain.newer) > 0 && (l.Known.URL == "" || l.Elsewhere); l.Elsewhere {
 		return nil
 	}
-	if p.returns(now, m.known, isRising(doc)) { // the readings between were no window of the feed
+	if rs.returns(now, m.known, isRising(doc)) { // the readings between were no window of the feed
 		l.setShown(now)
 		return nil
 	}
-	p.noteCopy(doc, r)
+	rs.noteCopy(doc, r)
 	if len(now) == 0 { // its database was down, say: the next reading is compared with the one before
 		return nil
 	}
 	l.setShownOf(now, m)
-	if !wasRead || !p.had || doc.Kind() == feedhistory.KindPaged || doc.Kind() == feedhistory.KindComplete {
+	if !wasRead || !rs.had || doc.Kind() == feedhistory.KindPaged || doc.Kind() == feedhistory.KindComplete {
 		return nil
 	}
 	if len(r.fresh) == 0 {
 		if !slices.ContainsFunc(r.old, func(e shownEntry) bool { _, ok := r.at[e.id]; return ok }) {
-			l.keepFormer(was, now, p.feed.Polls) // a notice that was there before
+			l.keepFormer(was, now, rs.feed.Polls) // a notice that was there before
 		}
 		return nil
 	}
-	if is, err := p.isBehindChain(doc, r, m); err != nil || is {
+	if is, err := rs.isBehindChain(doc, r, m); err != nil || is {
 		return err
 	}
 	good := r.proofs(l)
@@ -267,12 +273,12 @@ func (p *poll) compare(doc *feedhistory.Document, m *mergeResult, late bool) err
 	}
 	switch {
 	case len(good) == 0:
-		l.keepFormer(was, now, p.feed.Polls)
-		return p.missWindow(doc, r)
+		l.keepFormer(was, now, rs.feed.Polls)
+		return rs.missWindow(doc, r)
 	case l.Unordered || !isOrdered || len(was) == 0:
 		return nil
 	}
-	return p.oweEntries(doc, r, good)
+	return rs.oweEntries(doc, r, good)
 }
 
 // setShownOf keeps a reading for the next one to be compared with, but for the entries left out by
@@ -310,8 +316,8 @@ const noticeLimit = 2
 // returns reports whether the window before a notice has returned with new entries on top, so
 // nothing has been missed meanwhile; it then crosses out the debts entered since. A document
 // without new entries may be an old copy.
-func (p *poll) returns(now []shownEntry, known map[string]bool, rising bool) bool {
-	l := p.ledger
+func (rs *readings) returns(now []shownEntry, known map[string]bool, rising bool) bool {
+	l := rs.ledger
 	if l.Former == nil {
 		return false
 	}
@@ -376,7 +382,7 @@ func (r *reading) renewed(still map[string]bool) map[string]bool {
 // isBehindChain reports whether nothing of the reading before is left but its chain's entries: it
 // showed no entry, or deleted ones alone, and the document leads to an archive known since. The
 // entries between are then in the document and its chain (RFC 5005 §4).
-func (p *poll) isBehindChain(doc *feedhistory.Document, r *reading, m *mergeResult) (bool, error) {
+func (rs *readings) isBehindChain(doc *feedhistory.Document, r *reading, m *mergeResult) (bool, error) {
 	deleted := map[string]bool{}
 	for _, t := range doc.Deleted {
 		deleted[t.Ref] = true
@@ -389,10 +395,10 @@ func (p *poll) isBehindChain(doc *feedhistory.Document, r *reading, m *mergeResu
 		return false, nil
 	}
 	older, ok := olderOf(doc, feedhistory.KindArchived)
-	if !ok || p.documents.get(older) == nil {
-		return false, p.documents.err
+	if !ok || rs.documents.get(older) == nil {
+		return false, rs.documents.err
 	}
-	standing, err := p.standing(slices.Collect(maps.Keys(r.wasAt)))
+	standing, err := rs.standing(slices.Collect(maps.Keys(r.wasAt)))
 	for _, t := range doc.Deleted {
 		standing = slices.DeleteFunc(standing, func(id string) bool { return id == t.Ref })
 	}
@@ -401,10 +407,10 @@ func (p *poll) isBehindChain(doc *feedhistory.Document, r *reading, m *mergeResu
 
 // inherit finds the entries of the last reading before there were ledgers: their copies
 // are of its rank. It reports whether their order is known, from their times.
-func (p *poll) inherit(rising bool) (shown []shownEntry, isOrdered bool, err error) {
+func (rs *readings) inherit(rising bool) (shown []shownEntry, isOrdered bool, err error) {
 	seq := int64(0)
 	isOrdered = true
-	for rec, err := range p.m.Store.Entries(p.ctx, Query{Feed: p.feed.URL, States: Current | Former}) {
+	for rec, err := range rs.m.Store.Entries(rs.ctx, Query{Feed: rs.feed.URL, States: Current | Former}) {
 		if err != nil {
 			return nil, false, err
 		}
@@ -425,13 +431,13 @@ func (p *poll) inherit(rising bool) (shown []shownEntry, isOrdered bool, err err
 }
 
 // missWindow enters the debt for what may have come and gone between two readings.
-func (p *poll) missWindow(doc *feedhistory.Document, r *reading) error {
-	g := missedWindow(doc, p.now)
+func (rs *readings) missWindow(doc *feedhistory.Document, r *reading) error {
+	g := missedWindow(doc, rs.now)
 	if len(r.old) == 0 {
-		if p.ledger.owes(debt.isMissed) {
+		if rs.ledger.owes(debt.isMissed) {
 			return nil // nothing has been stored since
 		}
-		for rec, err := range p.m.Store.Entries(p.ctx, Query{Feed: p.feed.URL, Limit: 2}) {
+		for rec, err := range rs.m.Store.Entries(rs.ctx, Query{Feed: rs.feed.URL, Limit: 2}) {
 			if err != nil {
 				return err
 			}
@@ -449,7 +455,7 @@ func (p *poll) missWindow(doc *feedhistory.Document, r *reading) error {
 		}
 	}
 	g.After = r.oldestFresh()
-	p.owe(g)
+	rs.owe(g)
 	return nil
 }
 
@@ -474,7 +480,7 @@ func missedWindow(doc *feedhistory.Document, now time.Time) debt {
 // oweEntries enters the entries that have left the document from above one that proves
 // the join, unless an archive has them, they are deleted, or their neighbours stand side
 // by side.
-func (p *poll) oweEntries(doc *feedhistory.Document, r *reading, good map[string]bool) error {
+func (rs *readings) oweEntries(doc *feedhistory.Document, r *reading, good map[string]bool) error {
 	last := -1
 	for i, e := range r.old {
 		if good[e.id] {
@@ -493,7 +499,7 @@ func (p *poll) oweEntries(doc *feedhistory.Document, r *reading, good map[string
 	for _, t := range doc.Deleted {
 		left = slices.DeleteFunc(left, func(id string) bool { return id == t.Ref })
 	}
-	records, err := p.m.Store.Records(p.ctx, p.feed.URL, left)
+	records, err := rs.m.Store.Records(rs.ctx, rs.feed.URL, left)
 	if err != nil {
 		return err
 	}
@@ -501,10 +507,10 @@ func (p *poll) oweEntries(doc *feedhistory.Document, r *reading, good map[string
 		if record := records[id]; record == nil || record.State != Live || record.Archived || r.isWithdrawn(id) {
 			continue
 		}
-		g := missedWindow(doc, p.now)
+		g := missedWindow(doc, rs.now)
 		g.Message = "it no longer shows an entry that is in no archive: others may have come and gone with it"
 		g.Entry, g.Before, g.After = id, r.neighbours(id), r.oldestFresh()
-		p.owe(g)
+		rs.owe(g)
 	}
 	return nil
 }
@@ -546,8 +552,8 @@ func (r Rank) isOfSubscription() bool { return r.Seq&(1<<31-1) == 0 }
 
 // noteCopy notes whether a subscription document may be an old copy: it was replaced
 // before, or it brings nothing new and lacks the newest entry.
-func (p *poll) noteCopy(doc *feedhistory.Document, r *reading) {
-	l, digest := p.ledger, shortKey(digestOf(doc, p.merger.digests))
+func (rs *readings) noteCopy(doc *feedhistory.Document, r *reading) {
+	l, digest := rs.ledger, shortKey(digestOf(doc, rs.merger.digests))
 	seen := slices.Index(l.Recent, digest)
 	if seen >= 0 && seen == len(l.Recent)-1 {
 		return // as at the last reading
@@ -556,7 +562,7 @@ func (p *poll) noteCopy(doc *feedhistory.Document, r *reading) {
 	switch {
 	case seen >= 0 && len(r.now) > 0, len(r.fresh) == 0 && l.Newest != "" && !hasNewest:
 		if l.Stale.IsZero() {
-			l.Stale = p.now
+			l.Stale = rs.now
 		}
 	default:
 		l.Stale = time.Time{}
@@ -577,8 +583,8 @@ func lastOf[T any](list []T, n int) []T { return list[max(0, len(list)-n):] }
 
 // receive crosses out the windows and entries for which a document has the receipt.
 // First is the poll that first read it, as it is now.
-func (p *poll) receive(doc *feedhistory.Document, m *mergeResult, archive bool, first int64) error {
-	l := p.ledger
+func (rs *readings) receive(doc *feedhistory.Document, m *mergeResult, archive bool, first int64) error {
+	l := rs.ledger
 	if !l.owes(debt.isMissed) {
 		return nil
 	}
@@ -595,24 +601,24 @@ func (p *poll) receive(doc *feedhistory.Document, m *mergeResult, archive bool, 
 		j, okB := at[b]
 		return okA && okB && (i-j == 1 || j-i == 1)
 	}
-	p.ledger.crossOut(func(g debt) bool {
+	rs.ledger.crossOut(func(g debt) bool {
 		_, found := at[g.Entry]
 		return g.Entry != "" && (found || tombs[g.Entry] || len(g.Before) == 2 && adjacent(g.Before[0], g.Before[1]))
 	})
-	if err := p.receiveAcross(doc, at); err != nil {
+	if err := rs.receiveAcross(doc, at); err != nil {
 		return err
 	}
 	for i, g := range l.Debts {
 		if g.Kind != debtWindow || !archive || first < g.Poll {
 			continue
 		}
-		before, err := p.standing(g.Before)
+		before, err := rs.standing(g.Before)
 		if err != nil {
 			return err
 		}
 		if slices.ContainsFunc(before[:min(2, len(before))], func(id string) bool { _, ok := at[id]; return ok }) {
 			l.Debts[i].Joined = doc.Response.Requested
-			p.chain.paid++
+			rs.chain.paid++
 		}
 	}
 	return nil
@@ -621,8 +627,8 @@ func (p *poll) receive(doc *feedhistory.Document, m *mergeResult, archive bool, 
 // receiveAcross crosses out the windows with both sides in one document, and entries between
 // them: the whole earlier side, since single entries may be pinned or return. The places are those
 // of the document's entries.
-func (p *poll) receiveAcross(doc *feedhistory.Document, at map[string]int) (err error) {
-	p.ledger.crossOut(func(g debt) bool {
+func (rs *readings) receiveAcross(doc *feedhistory.Document, at map[string]int) (err error) {
+	rs.ledger.crossOut(func(g debt) bool {
 		if g.Kind != debtWindow || len(g.After) == 0 || err != nil {
 			return false
 		}
@@ -637,7 +643,7 @@ func (p *poll) receiveAcross(doc *feedhistory.Document, at map[string]int) (err 
 			return false
 		}
 		var before []string
-		if before, err = p.standing(g.Before); err != nil || len(before) < 2 {
+		if before, err = rs.standing(g.Before); err != nil || len(before) < 2 {
 			return false
 		}
 		if slices.ContainsFunc(before, func(id string) bool { _, ok := at[id]; return !ok }) {
@@ -652,11 +658,11 @@ func (p *poll) receiveAcross(doc *feedhistory.Document, at map[string]int) (err 
 }
 
 // standing returns those of the entries that are not known to be deleted.
-func (p *poll) standing(ids []string) ([]string, error) {
+func (s *session) standing(ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	records, err := p.m.Store.Records(p.ctx, p.feed.URL, ids)
+	records, err := s.m.Store.Records(s.ctx, s.feed.URL, ids)
 	if err != nil {
 		return nil, err
 	}

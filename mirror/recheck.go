@@ -19,37 +19,46 @@ func (m *Mirror) recheck() time.Duration { return cmp.Or(m.Recheck, 24*time.Hour
 // share returns how many of n documents a poll asks for again.
 func share(n int) int { return min(n, 20, max(4, (n+4)/5)) }
 
-// chooseRechecks decides which known archives the poll requests again.
-func (p *poll) chooseRechecks() error {
-	l := p.ledger
-	every, most := recheckPace(p.feed.Documents, p.m.recheck())
+// rechecks are the known archives that the poll requests again.
+type rechecks struct {
+	*session
+	backlog *backlog
+	chain   *chainReading
+	urls    map[string]bool
+	whole   map[string]bool // those to request even if they have not changed
+}
+
+// choose decides which known archives the poll requests again.
+func (r *rechecks) choose() error {
+	l := r.ledger
+	every, most := recheckPace(r.feed.Documents, r.m.recheck())
 	if every < 0 && l.isUnverified() {
-		every, most = recheckPace(p.feed.Documents, longestRecheck)
+		every, most = recheckPace(r.feed.Documents, longestRecheck)
 	}
-	p.chain.asks = p.ledger.Kind == feedhistory.KindArchived && p.owes() && !p.backlog.unread
-	p.rechecks, p.whole = map[string]bool{}, map[string]bool{}
-	if p.ledger.Kind != feedhistory.KindArchived || every < 0 || p.m.Revalidate {
+	r.chain.asks = r.ledger.Kind == feedhistory.KindArchived && r.chain.owes() && !r.backlog.unread
+	r.urls, r.whole = map[string]bool{}, map[string]bool{}
+	if r.ledger.Kind != feedhistory.KindArchived || every < 0 || r.m.Revalidate {
 		return nil
 	}
-	isTime := !l.Looked.IsZero() && !p.now.Before(l.Looked.Add(every))
-	if !isTime && !p.owes() && !l.owes(p.hasFailed) {
+	isTime := !l.Looked.IsZero() && !r.now.Before(l.Looked.Add(every))
+	if !isTime && !r.chain.owes() && !l.owes(r.hasFailed) {
 		return nil
 	}
-	c, err := p.path()
+	c, err := r.chain.path()
 	if err != nil {
 		return err
 	}
 	for _, g := range l.Debts {
-		if g.isMissed() && !g.isAsked(c) && (p.chain.until == 0 || g.Poll < p.chain.until) {
-			p.chain.until = g.Poll
+		if g.isMissed() && !g.isAsked(c) && (r.chain.until == 0 || g.Poll < r.chain.until) {
+			r.chain.until = g.Poll
 		}
 	}
-	if err := p.recheckNames(c.current); err != nil || !isTime || len(c.current) == 0 {
+	if err := r.chooseNames(c.current); err != nil || !isTime || len(c.current) == 0 {
 		return err
 	}
-	p.chain.own = map[string]bool{}
+	r.chain.own = map[string]bool{}
 	for _, at := range c.current {
-		p.chain.own[at.link] = true
+		r.chain.own[at.link] = true
 	}
 	known := slices.Concat(c.current, c.beyond)
 	end, oldest := c.current[0], c.current[len(c.current)-1]
@@ -58,10 +67,10 @@ func (p *poll) chooseRechecks() error {
 	}
 	slices.SortStableFunc(known, func(a, b step) int { return cmp.Compare(a.last, b.last) })
 	for _, at := range append(known[:min(most, len(known)):len(known)], end) {
-		p.rechecks[at.link] = true
-		p.whole[at.link] = p.whole[at.link] || at.read.Before(l.Inherited) || !l.Inherited.IsZero() && at.read.After(p.now)
+		r.urls[at.link] = true
+		r.whole[at.link] = r.whole[at.link] || at.read.Before(l.Inherited) || !l.Inherited.IsZero() && at.read.After(r.now)
 	}
-	l.Looked = p.now
+	l.Looked = r.now
 	return nil
 }
 
@@ -81,11 +90,11 @@ func recheckPace(documents int64, every time.Duration) (time.Duration, int) {
 	return every, int(min(recheckShare, 1+documents*int64(every/time.Second)/int64(longestRecheck/time.Second)))
 }
 
-// recheckNames chooses among the known documents that name debts, the stalest first.
-func (p *poll) recheckNames(chain []step) error {
+// chooseNames chooses among the known documents that name debts, the stalest first.
+func (r *rechecks) chooseNames(chain []step) error {
 	var names []string
-	for _, d := range p.ledger.Debts {
-		if p.hasFailed(d) {
+	for _, d := range r.ledger.Debts {
+		if r.hasFailed(d) {
 			names = append(names, d.namedBy()...)
 		} else if d.isWithin() {
 			names = append(names, d.URL)
@@ -95,7 +104,7 @@ func (p *poll) recheckNames(chain []step) error {
 	var known []*DocumentRecord
 	by := map[string][]string{} // the names in debts: another one may still answer, or no longer
 	for _, url := range slices.Compact(names) {
-		if d := p.documents.get(url); d != nil {
+		if d := r.documents.get(url); d != nil {
 			if by[d.URL] == nil {
 				known = append(known, d)
 			}
@@ -104,16 +113,16 @@ func (p *poll) recheckNames(chain []step) error {
 	}
 	slices.SortStableFunc(known, func(a, b *DocumentRecord) int { return cmp.Compare(a.Last, b.Last) })
 	for _, d := range known[:share(len(known))] {
-		name := by[d.URL][p.feed.Polls%int64(len(by[d.URL]))]
-		p.rechecks[name] = true
-		p.whole[name] = !slices.ContainsFunc(chain, func(at step) bool { return at.seq == d.Rank.Seq })
+		name := by[d.URL][r.feed.Polls%int64(len(by[d.URL]))]
+		r.urls[name] = true
+		r.whole[name] = !slices.ContainsFunc(chain, func(at step) bool { return at.seq == d.Rank.Seq })
 	}
-	return p.documents.err
+	return r.documents.err
 }
 
-// noteChecked records since when each archive of the chain has been read.
-func (p *poll) noteChecked(changed bool) error {
-	l := p.ledger
+// note records since when each archive of the chain has been read.
+func (r *rechecks) note(changed bool) error {
+	l := r.ledger
 	if l.Kind != feedhistory.KindArchived {
 		l.Checked = time.Time{}
 		if l.Kind != feedhistory.KindPaged || !l.owes(l.isOfPages) {
@@ -121,21 +130,21 @@ func (p *poll) noteChecked(changed bool) error {
 		}
 		return nil
 	}
-	if l.Looked.IsZero() || p.m.Revalidate && !p.cut {
-		l.Looked = p.now
+	if l.Looked.IsZero() || r.m.Revalidate && !r.cut {
+		l.Looked = r.now
 	}
-	if !changed && len(p.rechecks) == 0 && !p.m.Revalidate && !l.Checked.IsZero() {
+	if !changed && len(r.urls) == 0 && !r.m.Revalidate && !l.Checked.IsZero() {
 		return nil
 	}
-	c, err := p.path()
+	c, err := r.chain.path()
 	if err != nil {
 		return err
 	}
 	l.Checked = time.Time{}
 	for _, at := range slices.Concat(c.current, c.beyond) {
 		read := at.read
-		if read.After(p.now) { // by a wrong clock
-			read = p.now
+		if read.After(r.now) { // by a wrong clock
+			read = r.now
 		}
 		if l.Checked.IsZero() || read.Before(l.Checked) {
 			l.Checked = read

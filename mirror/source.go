@@ -65,43 +65,34 @@ func (m *Mirror) Keep(ctx context.Context, url string, src Source) (*Report, err
 		return nil, err
 	}
 	defer p.commits.await()
-	f := p.feed
-	l := p.ledger
-	f.Source, p.source = src.Name, sourceGap+src.Name
+	f, l := p.feed, p.ledger
+	f.Source = src.Name
+	k := &keeping{p, src, sourceGap + src.Name}
 	l.Kind = cmp.Or(l.Kind, feedhistory.KindPlain) // or the feed itself would have a history
 	l.Census = censusOf(src.Name, l.Census == provenCensus)
 	l.crossOut(func(d debt) bool {
 		return d.From == sourceGap || // stay only while no source was known
-			d.From == p.source && (!src.Adds && d.Kind != debtCount || d.isCut())
+			d.From == k.source && (!src.Adds && d.Kind != debtCount || d.isCut())
 	})
 	whole, brought := true, false
 	for r, err := range src.Readings {
 		if p.allowance.full && (err != nil || !r.End) { // the rest would not fit either
 			whole = false
-			p.owe(p.sourceGap("some of the recovered entries are not stored"))
+			p.owe(k.sourceGap("some of the recovered entries are not stored"))
 			break
 		}
 		if err != nil {
 			return p.stop(err)
 		}
 		doc := r.Readable()
-		if err := p.makeRoom(doc); err != nil {
+		whole = whole && len(r.Gaps) == 0
+		if err := p.step(doc, func() error { return k.read(r, doc) }); err != nil {
 			return p.stop(err)
-		}
-		for _, gap := range r.Gaps {
-			p.oweOfSource(gap)
-			whole = false
 		}
 		if doc == nil {
 			continue
 		}
-		p.snapshot, p.merger.digests = f.clone(), newDigests()
-		if err := p.ingest(doc, src.Stamp); err != nil {
-			return p.stop(err)
-		}
-		p.snapshot = nil
 		brought = brought || doc.Response.Requested != f.address()
-		p.goesOn(src, doc.Response.Requested)
 		if src.Mark != nil { // what is stored need not be requested again
 			p.commits.gather()
 			if err := p.commits.drain(); err != nil {
@@ -109,55 +100,77 @@ func (m *Mirror) Keep(ctx context.Context, url string, src Source) (*Report, err
 			}
 		}
 	}
-	l.crossOut(func(d debt) bool { return d.From == p.source && d.Reason == feedhistory.ReasonInterrupted })
-	p.end(src, whole, brought)
+	l.crossOut(func(d debt) bool { return d.From == k.source && d.Reason == feedhistory.ReasonInterrupted })
+	k.end(whole, brought)
 	return p.finish()
 }
 
+// A keeping is a Keep under way.
+type keeping struct {
+	*poll
+	src    Source
+	source string // its Name, as debt.From has it
+}
+
+// read takes a document, and the gaps with it; doc is nil if there are these alone.
+func (k *keeping) read(r *feedhistory.Reading, doc *feedhistory.Document) error {
+	for _, gap := range r.Gaps {
+		k.oweOfSource(gap)
+	}
+	if doc == nil {
+		return nil
+	}
+	if err := k.ingest(doc); err != nil {
+		return err
+	}
+	k.goesOn(doc.Response.Requested)
+	return nil
+}
+
 // oweOfSource enters a gap of the source, in place of an earlier one like it.
-func (p *poll) oweOfSource(gap *feedhistory.Gap) {
+func (k *keeping) oweOfSource(gap *feedhistory.Gap) {
 	d := newDebt(gap)
-	d.From, d.Found = p.source, p.now
-	p.ledger.crossOut(func(old debt) bool { return old.URL == d.URL && old.From == p.source && old.Reason == d.Reason })
-	p.owe(d)
-	p.changes.More = p.changes.More || d.Reason == feedhistory.ReasonBudget
+	d.From, d.Found = k.source, k.now
+	k.ledger.crossOut(func(old debt) bool { return old.URL == d.URL && old.From == k.source && old.Reason == d.Reason })
+	k.owe(d)
+	k.changes.More = k.changes.More || d.Reason == feedhistory.ReasonBudget
 }
 
 // goesOn notes, in the commit of a document, the possibility of more documents. It
 // removes the gap left there by an earlier Keep.
-func (p *poll) goesOn(src Source, url string) {
-	p.ledger.crossOut(func(d debt) bool {
-		return d.From == p.source && d.URL == url && d.Found.Before(p.now) && d.Reason != feedhistory.ReasonMissedWindow
+func (k *keeping) goesOn(url string) {
+	k.ledger.crossOut(func(d debt) bool {
+		return d.From == k.source && d.URL == url && d.Found.Before(k.now) && d.Reason != feedhistory.ReasonMissedWindow
 	})
-	if src.Mark != nil && !p.allowance.full { // otherwise some documents must come again
-		if mark := src.Mark(); mark != nil {
-			p.feed.Mark = mark
+	if k.src.Mark != nil && !k.allowance.full { // otherwise some documents must come again
+		if mark := k.src.Mark(); mark != nil {
+			k.feed.Mark = mark
 		}
 	}
-	p.owe(debt{
-		URL: p.feed.address(), From: p.source, Reason: feedhistory.ReasonInterrupted, Found: p.now,
+	k.owe(debt{
+		URL: k.feed.address(), From: k.source, Reason: feedhistory.ReasonInterrupted, Found: k.now,
 		Message: "its history has not been read to the end yet",
 	})
 }
 
 // end processes the source's result at its end: whether there was no gap, and whether it has
 // brought more than the feed's own document.
-func (p *poll) end(src Source, whole, brought bool) {
-	f := p.feed
+func (k *keeping) end(whole, brought bool) {
+	f := k.feed
 	isProven, asOf := false, time.Time{}
-	p.ledger.AsOf, p.ledger.Counted = time.Time{}, 0
-	if src.End != nil && !p.allowance.full {
+	k.ledger.AsOf, k.ledger.Counted = time.Time{}, 0
+	if k.src.End != nil && !k.allowance.full {
 		var mark json.RawMessage
-		if mark, isProven, asOf = src.End(); mark != nil {
+		if mark, isProven, asOf = k.src.End(); mark != nil {
 			f.Mark = mark
 		}
 	}
-	p.ledger.Census = censusOf(src.Name, isProven)
+	k.ledger.Census = censusOf(k.src.Name, isProven)
 	if isProven && !asOf.IsZero() {
-		p.ledger.AsOf, p.ledger.Counted = asOf, f.Entries
+		k.ledger.AsOf, k.ledger.Counted = asOf, f.Entries
 	}
 	if whole { // everything missed by polls is here now
-		p.ledger.crossOut(func(d debt) bool { return d.isMissed() && (brought || isProven) || isProven && d.From == p.source })
+		k.ledger.crossOut(func(d debt) bool { return d.isMissed() && (brought || isProven) || isProven && d.From == k.source })
 	}
 }
 
@@ -182,31 +195,32 @@ func (m *Mirror) ReadMark(ctx context.Context, url, source string, mark any) err
 }
 
 // sourceGap returns a gap for entries of the poll's source that do not fit.
-func (p *poll) sourceGap(message string) debt {
+func (k *keeping) sourceGap(message string) debt {
 	return debt{
-		URL: p.feed.address(), From: p.source, Reason: feedhistory.ReasonLimit, Quota: true, Found: p.now, Message: message,
+		URL: k.feed.address(), From: k.source, Reason: feedhistory.ReasonLimit, Quota: true, Found: k.now, Message: message,
 	}
 }
 
-func (p *poll) ingest(doc *feedhistory.Document, stamp func(*feedhistory.Entry) time.Time) error {
-	rank := rankOf(doc, p.chain.rank)
-	p.chain.rank = Rank{Time: rank.Time, Seq: rank.Seq - 1}
-	m, err := p.merger.merge(source{doc: doc, rank: rank, archive: true, replaces: doc.Complete, stamp: stamp})
+// ingest merges a document.
+func (k *keeping) ingest(doc *feedhistory.Document) error {
+	rank := rankOf(doc, k.chain.rank)
+	k.chain.rank = Rank{Time: rank.Time, Seq: rank.Seq - 1}
+	m, err := k.merger.merge(source{doc: doc, rank: rank, archive: true, replaces: doc.Complete, stamp: k.src.Stamp})
 	if err != nil {
 		return err
 	}
-	p.changes.Documents++
-	p.commits.held = &m.change
-	f := p.feed
+	k.changes.Documents++
+	k.commits.held = &m.change
+	f := k.feed
 	if m.refused > 0 {
-		p.owe(p.sourceGap(fmt.Sprintf("recovered entries that are not stored: %d", m.refused)))
+		k.owe(k.sourceGap(fmt.Sprintf("recovered entries that are not stored: %d", m.refused)))
 	}
 	f.Title = cmp.Or(f.Title, doc.Title)
 	if f.Head == "" {
 		f.Head = headOf(doc)
 	}
 	if doc.Complete && len(doc.Missing(feedhistory.KindPlain)) == 0 {
-		return p.complete(m)
+		return k.complete(m)
 	}
 	return nil
 }

@@ -18,25 +18,28 @@ const (
 	strangerTime  = 24 * time.Hour
 )
 
+// strangers tell the feed from others.
+type strangers struct{ *session }
+
 // isStranger reports whether a document is of another feed than the one known: another
 // id, or without ids nothing of the head in common, no known entry, and no link to a known
 // archive.
-func (p *poll) isStranger(doc *feedhistory.Document) (bool, error) {
-	if p.ledger.Known.URL == "" || !p.had && p.ledger.Known.Older == "" { // a feed without entries, which leads to none
+func (st *strangers) isStranger(doc *feedhistory.Document, requested string) (bool, error) {
+	if st.ledger.Known.URL == "" || !st.had && st.ledger.Known.Older == "" { // a feed without entries, which leads to none
 		return false, nil
 	}
-	head, err := p.feed.Document()
+	head, err := st.feed.Document()
 	if err != nil {
 		return false, nil // nothing to compare it with
 	}
-	if older, ok := olderOf(doc, feedhistory.KindArchived); ok && p.documents.get(older) != nil {
+	if older, ok := olderOf(doc, feedhistory.KindArchived); ok && st.documents.get(older) != nil {
 		return false, nil
 	}
-	if !door.Root.IsStranger(doc, head, p.ledger.IDs, p.ledger.Shown) {
-		return false, p.documents.err
+	if !door.Root.IsStranger(doc, head, st.ledger.IDs, st.ledger.Shown) {
+		return false, st.documents.err
 	}
-	has, err := p.hasEntryOf(doc)
-	return !has && !p.joins(doc, head), cmp.Or(err, p.documents.err)
+	has, err := st.hasEntryOf(doc)
+	return !has && !st.joins(doc, head, requested), cmp.Or(err, st.documents.err)
 }
 
 // mostJoining is the maximum number of archives to request to find whether a document is of
@@ -46,28 +49,28 @@ const mostJoining = 10
 // joins reports whether the chain from a document leads to a known archive, to one with a known
 // entry, or to the own address of the document shown before: feeds of which each document has an id of its own show only the
 // entries since the last archive was closed.
-func (p *poll) joins(doc, before *feedhistory.Document) bool {
+func (st *strangers) joins(doc, before *feedhistory.Document, requested string) bool {
 	own := map[string]bool{}
 	for _, l := range before.Links {
-		if url := iri.Address(l.Href); (l.Rel == "self" || l.Rel == "via") && url != p.request.url && url != p.feed.URL {
+		if url := iri.Address(l.Href); (l.Rel == "self" || l.Rel == "via") && url != requested && url != st.feed.URL {
 			own[url] = true
 		}
 	}
-	client := p.m.clientFor(p.feed.URL)
+	client := st.m.clientFor(st.feed.URL)
 	for range mostJoining {
 		older, ok := olderOf(doc, feedhistory.KindArchived)
 		if !ok {
 			return false
 		}
-		if own[older] || p.documents.get(older) != nil {
+		if own[older] || st.documents.get(older) != nil {
 			return true
 		}
 		var err error
-		if doc, err = client.Get(p.ctx, older); err != nil {
+		if doc, err = client.Get(st.ctx, older); err != nil {
 			return false
 		}
-		if has, err := p.hasEntryOf(doc); has || err != nil {
-			p.documents.err = cmp.Or(p.documents.err, err)
+		if has, err := st.hasEntryOf(doc); has || err != nil {
+			st.documents.err = cmp.Or(st.documents.err, err)
 			return has
 		}
 	}
@@ -75,14 +78,14 @@ func (p *poll) joins(doc, before *feedhistory.Document) bool {
 }
 
 // hasEntryOf reports whether an entry of a document is known, of the feed at the address now.
-func (p *poll) hasEntryOf(doc *feedhistory.Document) (bool, error) {
+func (s *session) hasEntryOf(doc *feedhistory.Document) (bool, error) {
 	ids := make([]string, len(doc.Entries))
 	for i, e := range doc.Entries {
 		ids[i] = e.ID
 	}
-	records, err := p.m.Store.Records(p.ctx, p.feed.URL, ids)
+	records, err := s.m.Store.Records(s.ctx, s.feed.URL, ids)
 	for _, r := range records {
-		if r.Copy.Digest != "" && r.FirstCommit > p.ledger.Since {
+		if r.Copy.Digest != "" && r.FirstCommit > s.ledger.Since {
 			return true, err
 		}
 	}
@@ -91,72 +94,71 @@ func (p *poll) hasEntryOf(doc *feedhistory.Document) (bool, error) {
 
 // meet decides about a subscription document that may be of another feed. It reports
 // whether the document is set aside.
-func (p *poll) meet(doc *feedhistory.Document, r feedhistory.Response) (aside bool, err error) {
-	f := p.feed
+func (st *strangers) meet(doc *feedhistory.Document, r feedhistory.Response, requested string) (aside bool, err error) {
+	f := st.feed
 	if doc == nil { // it has not changed
-		p.answered()
+		st.answered()
 		return false, nil
 	}
-	if past := p.ledger.Past; past != nil && slices.Contains(past.Ledger.IDs, doc.ID) && !slices.Contains(p.ledger.IDs, doc.ID) {
-		p.revive(past)
+	if past := st.ledger.Past; past != nil && slices.Contains(past.Ledger.IDs, doc.ID) && !slices.Contains(st.ledger.IDs, doc.ID) {
+		st.revive(past)
 		return false, nil
 	}
-	is, err := p.isStranger(doc)
+	is, err := st.isStranger(doc, requested)
 	if err != nil || !is {
-		p.answered()
+		st.answered()
 		return false, err
 	}
 	signature := shortKey(doc.ID + "\n" + doc.Title)
-	s := p.ledger.Stranger
+	s := st.ledger.Stranger
 	if s == nil || s.Digest != signature {
-		s = &stranger{Digest: signature, Since: p.now}
+		s = &stranger{Digest: signature, Since: st.now}
 	}
 	s = &stranger{s.Digest, s.Polls + 1, s.Since}
-	led := r.Requested != iri.WithoutFragment(p.request.url) || // current, say; a redirect proves nothing
+	led := r.Requested != iri.WithoutFragment(requested) || // current, say; a redirect proves nothing
 		r.Permanent != "" && r.Permanent == f.NewAddress() // unless the feed has announced it
-	if led || s.Polls >= strangerPolls && !p.now.Before(s.Since.Add(strangerTime)) {
-		p.adopt()
+	if led || s.Polls >= strangerPolls && !st.now.Before(s.Since.Add(strangerTime)) {
+		st.adopt()
 		return false, nil
 	}
-	p.ledger.Stranger = s
-	p.ledger.crossOut(isStrangerDebt)
-	p.owe(debt{
-		URL: r.Requested, Reason: feedhistory.ReasonForeign, Found: p.now,
+	st.ledger.Stranger = s
+	st.ledger.crossOut(isStrangerDebt)
+	st.owe(debt{
+		URL: r.Requested, Reason: feedhistory.ReasonForeign, Found: st.now,
 		Message: "another feed answers at the address: neither its id nor any of its entries is known",
 	})
-	_ = p.failed(nil, &strangerError{f.URL}) // without a document, failed returns no error
 	return true, nil
 }
 
 func isStrangerDebt(d debt) bool { return d.Kind == debtStranger }
 
 // answered notes that the feed itself has answered.
-func (p *poll) answered() {
-	p.ledger.Stranger = nil
-	p.ledger.crossOut(isStrangerDebt)
+func (st *strangers) answered() {
+	st.ledger.Stranger = nil
+	st.ledger.crossOut(isStrangerDebt)
 }
 
 // adopt closes the ledger and begins an empty one, for the feed that answers now. Entries
 // of the earlier one stay.
-func (p *poll) adopt() {
-	f := p.feed
-	p.merger.window() // whose ranks keepRanks stores
-	past := &generation{f.Title, f.Head, p.ledger.clone()}
+func (st *strangers) adopt() {
+	f := st.feed
+	st.merger.window() // whose ranks keepRanks stores
+	past := &generation{f.Title, f.Head, st.ledger.clone()}
 	past.Ledger.Rank, past.Ledger.Stored = Rank{}, nil
 	past.Ledger.crossOut(isStrangerDebt)
 	past.Ledger.Past, past.Ledger.Stranger, past.Ledger.upkeep = nil, nil, upkeep{}
 	if head, err := f.Document(); err == nil && head.ID != "" && !slices.Contains(past.Ledger.IDs, head.ID) {
 		past.Ledger.IDs = append(slices.Clone(past.Ledger.IDs), head.ID)
 	}
-	*p.ledger = ledger{Past: past, Since: f.Commits, Census: past.Ledger.Census, upkeep: p.ledger.upkeep}
+	*st.ledger = ledger{Past: past, Since: f.Commits, Census: past.Ledger.Census, upkeep: st.ledger.upkeep}
 	f.Head = ""
 }
 
 // revive continues the ledger of the earlier feed, which answers again.
-func (p *poll) revive(past *generation) {
-	p.merger.window() // whose ranks keepRanks stores
+func (st *strangers) revive(past *generation) {
+	st.merger.window() // whose ranks keepRanks stores
 	l := past.Ledger.clone()
-	l.upkeep = p.ledger.upkeep
-	p.feed.Title, p.feed.Head, *p.ledger = past.Title, past.Head, l
-	p.feed.Ledger.Reset(false)
+	l.upkeep = st.ledger.upkeep
+	st.feed.Title, st.feed.Head, *st.ledger = past.Title, past.Head, l
+	st.feed.Ledger.Reset(false)
 }

@@ -75,8 +75,8 @@ func (mg *merger) raise(r *Record) {
 
 // keepRanks keeps the ranks that a reading of the subscription document has raised in the
 // ledger. It stores those of entries that it shows no more, or no longer as they were.
-func (p *poll) keepRanks(m *mergeResult, rank Rank) error {
-	l, mg := p.ledger, &p.merger
+func (rs *readings) keepRanks(m *mergeResult, rank Rank) error {
+	l, mg := rs.ledger, rs.merger
 	next, raised := &window{rank, map[string]uint32{}}, map[string]*Record{}
 	for _, r := range m.raised {
 		raised[r.ID] = r
@@ -94,7 +94,7 @@ func (p *poll) keepRanks(m *mergeResult, rank Rank) error {
 			m.change.Touch = append(m.change.Touch, r)
 		}
 	}
-	left, err := p.leaving(m, next)
+	left, err := rs.leaving(m, next)
 	if err != nil {
 		return err
 	}
@@ -108,13 +108,13 @@ func (p *poll) keepRanks(m *mergeResult, rank Rank) error {
 
 // leaving returns the records, with their ranks, of the entries that are in the window so far
 // and not in the next one, and that the change does not store.
-func (p *poll) leaving(m *mergeResult, next *window) (left []*Record, err error) {
+func (rs *readings) leaving(m *mergeResult, next *window) (left []*Record, err error) {
 	stored := map[string]bool{}
 	for _, r := range slices.Concat(m.change.Put, m.change.Touch) {
 		stored[r.ID] = true
 	}
 	var ids []string
-	for id := range p.merger.window().versions {
+	for id := range rs.merger.window().versions {
 		if _, ok := next.versions[id]; !ok && !stored[id] {
 			ids = append(ids, id)
 		}
@@ -123,10 +123,10 @@ func (p *poll) leaving(m *mergeResult, next *window) (left []*Record, err error)
 		return nil, nil
 	}
 	slices.Sort(ids)
-	records, err := p.merger.records(ids)
+	records, err := rs.merger.records(ids)
 	for _, id := range ids {
 		r := cmp.Or(m.records[id], records[id])
-		if _, ok := p.allowance.rows[id]; ok && r != nil {
+		if _, ok := rs.allowance.rows[id]; ok && r != nil {
 			left = append(left, r)
 		}
 	}
