@@ -41,10 +41,22 @@ type ledger struct {
 	Looked  time.Time `json:"looked,omitzero"`  // when an archive was last requested only to see whether it has changed, or pages were read only to find what is owed
 	Checked time.Time `json:"checked,omitzero"` // see Ledger.Checked
 
+	lastReading
+	succession
+
+	Aliases   aliases   `json:"aliases,omitempty"`  // the other IDs of its entries; see merger.joinPosts
+	IDKinds   int       `json:"id_kinds,omitempty"` // the kinds of IDs its entries have had; see merger.noteKinds
+	Inherited time.Time `json:"inherited,omitzero"` // when it was begun for a feed read before there were ledgers; zero for others
+
+	upkeep
+}
+
+// A lastReading is the latest reading of the subscription document, to be compared with the next.
+type lastReading struct {
 	Elsewhere bool `json:"elsewhere,omitempty"` // the feed is said to begin at another document, never read yet
 
-	// The latest reading of the subscription document: its entries in order, each with four
-	// bytes of its version, and the places of those that had left it before.
+	// Its entries in order, each with four bytes of its version, and the places of those that
+	// had left it before.
 	Shown    []string `json:"shown,omitempty"`
 	Versions []byte   `json:"versions,omitempty"`
 	Back     []int    `json:"back,omitempty"`
@@ -54,21 +66,20 @@ type ledger struct {
 	Rank   Rank  `json:"rank,omitzero"`
 	Stored []int `json:"stored,omitempty"`
 
-	Former    *former     `json:"former,omitempty"`    // the reading before a notice in its place; nil if there is none
-	Unordered bool        `json:"unordered,omitempty"` // the order of its entries has been seen to change
-	IDs       []string    `json:"ids,omitempty"`       // the feed's ids
-	Recent    []string    `json:"recent,omitempty"`    // digests of its latest different readings, oldest first
-	Newest    string      `json:"newest,omitempty"`    // the ID of the latest entry to come first
-	Stale     time.Time   `json:"stale,omitzero"`      // since when it may be an old copy; zero if it is not
-	Stranger  *stranger   `json:"stranger,omitempty"`  // the other feed that answers; nil if none does
-	Past      *generation `json:"past,omitempty"`      // the earlier feed at this address; nil if there is none
-	Since     int64       `json:"since,omitempty"`     // the number of commits when this feed was adopted there
-	Complete  int64       `json:"complete,omitempty"`  // the Seq of the latest complete document, which voids what was read before (5005#1); zero if there was none
-	Aliases   aliases     `json:"aliases,omitempty"`   // the other IDs of its entries; see merger.joinPosts
-	IDKinds   int         `json:"id_kinds,omitempty"`  // the kinds of IDs its entries have had; see merger.noteKinds
-	Inherited time.Time   `json:"inherited,omitzero"`  // when it was begun for a feed read before there were ledgers; zero for others
+	Former    *former   `json:"former,omitempty"`    // the reading before a notice in its place; nil if there is none
+	Unordered bool      `json:"unordered,omitempty"` // the order of its entries has been seen to change
+	IDs       []string  `json:"ids,omitempty"`       // the feed's ids
+	Recent    []string  `json:"recent,omitempty"`    // digests of its latest different readings, oldest first
+	Newest    string    `json:"newest,omitempty"`    // the ID of the latest entry to come first
+	Stale     time.Time `json:"stale,omitzero"`      // since when it may be an old copy; zero if it is not
+}
 
-	upkeep
+// A succession is the other feeds at the address, and the complete documents of this one.
+type succession struct {
+	Stranger *stranger   `json:"stranger,omitempty"` // the other feed that answers; nil if none does
+	Past     *generation `json:"past,omitempty"`     // the earlier feed at this address; nil if there is none
+	Since    int64       `json:"since,omitempty"`    // the number of commits when this feed was adopted there
+	Complete int64       `json:"complete,omitempty"` // the Seq of the latest complete document, which voids what was read before (5005#1); zero if there was none
 }
 
 // An upkeep is the knowledge of an address, whichever feed answers there.
@@ -177,15 +188,22 @@ type debt struct {
 
 	To string `json:"to,omitempty"` // of a contradiction, the target of its link
 
-	// Of a missed window, Before are the IDs of the newest entries from before it, After
-	// those of the oldest ones from after it, at most eight of each. Of an Entry that may
-	// not have left alone, Before are its two neighbours.
+	sides
+	tries
+}
+
+// The sides of a missed window: Before are the IDs of the newest entries from before it, After
+// those of the oldest ones from after it, at most eight of each. Of an Entry that may not have
+// left alone, Before are its two neighbours.
+type sides struct {
 	Entry  string   `json:"entry,omitempty"`
 	Before []string `json:"before,omitempty"`
 	After  []string `json:"after,omitempty"`
 	Joined string   `json:"joined,omitempty"` // the URL of an archive, read since, that has the newest entries from before
+}
 
-	// The others are of a document.
+// The tries are of a document, what it is, and how it has been asked for.
+type tries struct {
 	Page    bool      `json:"page,omitempty"`    // whether it is a page, not an archive document
 	Rank    Rank      `json:"rank,omitzero"`     // the rank of its newer neighbour; the document's own Seq is one less
 	Names   []string  `json:"names,omitempty"`   // the documents linking to it besides From, at most eight
@@ -557,7 +575,7 @@ type shownEntry struct {
 }
 
 // shown returns the entries of the latest reading.
-func (l *ledger) shown() (shown []shownEntry) {
+func (l *lastReading) shown() (shown []shownEntry) {
 	for i, id := range l.Shown {
 		shown = append(shown, shownEntry{id: id, version: binary.BigEndian.Uint32(l.Versions[4*i:])})
 	}
@@ -576,7 +594,7 @@ func (l *ledger) shown() (shown []shownEntry) {
 	return shown
 }
 
-func (l *ledger) setShown(shown []shownEntry) {
+func (l *lastReading) setShown(shown []shownEntry) {
 	l.Shown, l.Versions, l.Back, l.Stored = nil, nil, nil, nil
 	for i, e := range shown {
 		l.Shown, l.Versions = append(l.Shown, e.id), binary.BigEndian.AppendUint32(l.Versions, e.version)

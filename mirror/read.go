@@ -440,7 +440,7 @@ func (c *chainWalk) link(doc *feedhistory.Document, kind feedhistory.Kind, forms
 	}
 	c.owe(debt{
 		Kind: debtDocument, URL: url, From: doc.URL, Reason: feedhistory.ReasonInterrupted, Message: "it has not been read yet", Found: c.now,
-		Rank: c.rank, Page: kind == feedhistory.KindPaged, Wait: c.waits.at(url),
+		tries: tries{Rank: c.rank, Page: kind == feedhistory.KindPaged, Wait: c.waits.at(url)},
 	})
 	return c.documents.err
 }
@@ -530,7 +530,7 @@ const longestRetry = 24 * time.Hour
 
 // isPassing reports whether the next poll has a good chance to close the gap.
 func isPassing(g *feedhistory.Gap) bool {
-	return debt{Reason: g.Reason, Missing: isMissing(g)}.isPassing()
+	return debt{Reason: g.Reason, tries: tries{Missing: isMissing(g)}}.isPassing()
 }
 
 // isMissing reports whether a document is refused for good (5005#18).

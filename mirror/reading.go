@@ -283,14 +283,14 @@ func (rs *readings) compare(doc *feedhistory.Document, m *mergeResult, late bool
 
 // setShownOf keeps a reading for the next one to be compared with, but for the entries left out by
 // the Quota.
-func (l *ledger) setShownOf(now []shownEntry, m *mergeResult) {
+func (l *lastReading) setShownOf(now []shownEntry, m *mergeResult) {
 	l.setShown(slices.DeleteFunc(now, func(e shownEntry) bool {
 		return m.records[e.id] != nil && m.records[e.id].State == Unseen
 	}))
 }
 
 // keepFormer keeps the reading before one that may be a notice.
-func (l *ledger) keepFormer(was, now []shownEntry, poll int64) {
+func (l *lastReading) keepFormer(was, now []shownEntry, poll int64) {
 	if l.Former == nil && len(now) <= noticeLimit && len(was) > 2*noticeLimit {
 		l.Former = &former{Poll: poll, Shown: idList(was)}
 	}

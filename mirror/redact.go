@@ -33,7 +33,7 @@ func (f *Feed) Redacted() *Feed {
 	for _, d := range l.Debts {
 		r.Ledger.l.Debts = append(r.Ledger.l.Debts, debt{
 			Kind: d.Kind, URL: r.URL, From: r.URL, Reason: d.Reason, Message: errPrivate.Error(), Found: d.Found, Poll: d.Poll, Quota: d.Quota,
-			Page: d.Page, Tries: d.Tries, Missing: d.Missing, Retry: d.Retry, Wait: d.Wait,
+			tries: tries{Page: d.Page, Tries: d.Tries, Missing: d.Missing, Retry: d.Retry, Wait: d.Wait},
 		})
 	}
 	return &r

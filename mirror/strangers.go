@@ -150,7 +150,7 @@ func (st *strangers) adopt() {
 	if head, err := f.Document(); err == nil && head.ID != "" && !slices.Contains(past.Ledger.IDs, head.ID) {
 		past.Ledger.IDs = append(slices.Clone(past.Ledger.IDs), head.ID)
 	}
-	*st.ledger = ledger{Past: past, Since: f.Commits, Census: past.Ledger.Census, upkeep: st.ledger.upkeep}
+	*st.ledger = ledger{succession: succession{Past: past, Since: f.Commits}, Census: past.Ledger.Census, upkeep: st.ledger.upkeep}
 	f.Head = ""
 }
 

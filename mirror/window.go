@@ -20,7 +20,7 @@ type window struct {
 }
 
 // window returns the entries whose rank is in the ledger.
-func (l *ledger) window() *window {
+func (l *lastReading) window() *window {
 	w := &window{l.Rank, map[string]uint32{}}
 	for _, e := range l.shown() {
 		if e.held {
