@@ -154,7 +154,9 @@ func candidateOf(f *Feed, now time.Time) candidate {
 // due enqueues the due feeds, and sets when to look again.
 func (p *Poller) due(ctx context.Context) {
 	now := p.Mirror.now()
+	p.mu.Lock()
 	query, ok := p.query(now)
+	p.mu.Unlock()
 	if !ok {
 		return
 	}
@@ -163,7 +165,9 @@ func (p *Poller) due(ctx context.Context) {
 		if err != nil {
 			if ctx.Err() == nil {
 				p.trouble(err)
+				p.mu.Lock()
 				p.pauseAll(now)
+				p.mu.Unlock()
 			}
 			return
 		}
@@ -174,22 +178,6 @@ func (p *Poller) due(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.enqueue(feeds, now)
-}
-
-// query returns the query for the Store; ok is false if it is not yet time to look for
-// due feeds.
-func (p *Poller) query(now time.Time) (FeedQuery, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.look.After(now), p.rest.After(now):
-		return FeedQuery{}, false
-	case !p.scan.After(now):
-		p.look, p.scan = now.Add(lookEvery), now.Add(scanEvery)
-		return FeedQuery{}, true
-	}
-	p.look = now.Add(lookEvery)
-	return FeedQuery{Due: p.look, Limit: mostToLook}, true
 }
 
 // enqueue puts the feeds whose time has come into the queue, in the order of
@@ -235,17 +223,6 @@ func (p *Poller) isLost(ctx context.Context, f *Feed, now time.Time) bool {
 	return errors.Is(err, ErrNotFound) || err == nil && !other.canStandFor(f)
 }
 
-// wakeFor makes the next look happen in time for a feed due then, but at most once a
-// second.
-func (p *Poller) wakeFor(next, now time.Time) {
-	if soon := now.Add(time.Second); next.Before(soon) {
-		next = soon
-	}
-	if next.Before(p.look) {
-		p.look = next
-	}
-}
-
 // poll polls a feed.
 func (p *Poller) poll(ctx context.Context, t *turn) finishedPoll {
 	defer t.cancel()
@@ -253,7 +230,10 @@ func (p *Poller) poll(ctx context.Context, t *turn) finishedPoll {
 	if e.before, e.err = p.Mirror.Store.Feed(ctx, t.feed); e.err != nil {
 		e.before = NewFeed(t.feed)
 	} else {
-		if until := p.quietUntil(e.before.host()); !until.IsZero() {
+		p.mu.Lock()
+		until := p.quietUntil(e.before.host(), p.Mirror.now())
+		p.mu.Unlock()
+		if !until.IsZero() {
 			e.report = e.before.leftAlone(until)
 			return e
 		}
@@ -267,17 +247,6 @@ func (p *Poller) poll(ctx context.Context, t *turn) finishedPoll {
 		e.err = errors.Join(err, e.err)
 	}
 	return e
-}
-
-func (p *Poller) quietUntil(host string) time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	until := p.quiet[host]
-	if !until.After(p.Mirror.now()) {
-		delete(p.quiet, host)
-		return time.Time{}
-	}
-	return until
 }
 
 // leftAlone returns the result of a poll of a feed whose host asks to be left
@@ -326,20 +295,6 @@ func (p *Poller) note(e finishedPoll, goesOn bool) error {
 	return nil
 }
 
-// hold makes a feed wait for a minute, due or not.
-func (p *Poller) hold(url string, now time.Time) {
-	p.held[url] = now.Add(holdFor)
-	p.wakeFor(p.held[url], now)
-}
-
-// pauseAll starts no poll for a minute, because the Store cannot be read.
-func (p *Poller) pauseAll(now time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.rest = now.Add(holdFor)
-	p.look, p.scan = p.rest, now
-}
-
 // A Poller polls the feeds of a Mirror: those added to its queue, and those of the
 // Store as they fall due. It polls the feeds of one host one at a time. A host that
 // asks to be left alone is left alone, for all its feeds. A feed waits while another
@@ -377,14 +332,10 @@ type Poller struct {
 	once    sync.Once
 	mu      sync.Mutex
 	queue   *queue
-	changed chan struct{}        // signals a change of the queue
-	added   bool                 // entries have been added since the Store was last told to index
-	broken  int                  // the number of consecutive polls ended by an error of the Store
-	quiet   map[string]time.Time // until when each host asks to be left alone
-	held    map[string]time.Time // until when each of these feeds is not polled, due or not
-	look    time.Time            // when to look for due feeds
-	scan    time.Time            // when to look at all feeds
-	rest    time.Time            // no poll begins before this time
+	changed chan struct{} // signals a change of the queue
+	added   bool          // entries have been added since the Store was last told to index
+	broken  int           // the number of consecutive polls ended by an error of the Store
+	agenda
 }
 
 const (
@@ -531,6 +482,62 @@ func (p *Poller) rouse() {
 	case p.changed <- struct{}{}:
 	default:
 	}
+}
+
+// An agenda says when a Poller looks for due feeds, and which it leaves alone until when.
+type agenda struct {
+	quiet map[string]time.Time // until when each host asks to be left alone
+	held  map[string]time.Time // until when each of these feeds is not polled, due or not
+	look  time.Time            // when to look for due feeds
+	scan  time.Time            // when to look at all feeds
+	rest  time.Time            // no poll begins before this time
+}
+
+// query returns the query for the Store; ok is false if it is not yet time to look for
+// due feeds.
+func (a *agenda) query(now time.Time) (FeedQuery, bool) {
+	switch {
+	case a.look.After(now), a.rest.After(now):
+		return FeedQuery{}, false
+	case !a.scan.After(now):
+		a.look, a.scan = now.Add(lookEvery), now.Add(scanEvery)
+		return FeedQuery{}, true
+	}
+	a.look = now.Add(lookEvery)
+	return FeedQuery{Due: a.look, Limit: mostToLook}, true
+}
+
+// wakeFor makes the next look happen in time for a feed due then, but at most once a
+// second.
+func (a *agenda) wakeFor(next, now time.Time) {
+	if soon := now.Add(time.Second); next.Before(soon) {
+		next = soon
+	}
+	if next.Before(a.look) {
+		a.look = next
+	}
+}
+
+// quietUntil returns until when a host asks to be left alone; the zero time if it does not.
+func (a *agenda) quietUntil(host string, now time.Time) time.Time {
+	until := a.quiet[host]
+	if !until.After(now) {
+		delete(a.quiet, host)
+		return time.Time{}
+	}
+	return until
+}
+
+// hold makes a feed wait for a minute, due or not.
+func (a *agenda) hold(url string, now time.Time) {
+	a.held[url] = now.Add(holdFor)
+	a.wakeFor(a.held[url], now)
+}
+
+// pauseAll starts no poll for a minute, because the Store cannot be read.
+func (a *agenda) pauseAll(now time.Time) {
+	a.rest = now.Add(holdFor)
+	a.look, a.scan = a.rest, now
 }
 
 // A queue holds the feeds waiting to be polled, in a lane for each host. The feeds of a
