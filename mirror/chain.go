@@ -39,8 +39,8 @@ type chainReading struct {
 	ranks    map[string][]int64 // for a known document outside of the chain, the ranks its entries have their copies from
 }
 
-// alternatives are two chains of one feed, of which a part came late: only a poll that reads all
-// documents again can say whether they are one.
+// alternatives are two chains of one feed, of which a part came late: only reading all documents
+// again shows whether they are one.
 type alternatives struct {
 	late    bool // a document was read that had failed before
 	rereads bool // the poll reads all documents again

@@ -267,30 +267,11 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	effects := make(map[string]*effect, len(ids))
 	stored := make(map[string]bool, len(records))
 	for id := range records {
 		stored[id] = true
 	}
-	for _, id := range ids {
-		r := records[id]
-		if r == nil {
-			r = &Record{Feed: mg.feed.URL, ID: id, State: Unseen}
-			records[id] = r
-		}
-		m.known[id], m.shown[id] = r.Copy.Digest != "", r.isShown()
-		if effects[id] == nil {
-			m.before[id], effects[id] = r.State, &effect{}
-		}
-		did := effects[id]
-		if r.isVoid(s.complete) {
-			r.Absence, did.touched = s.complete, true
-		}
-		if s.replaces || r.Tombstone.Rank.Seq < s.complete {
-			did.touched = did.touched || r.Tombstone != (TombstoneRecord{})
-			r.Tombstone = TombstoneRecord{}
-		}
-	}
+	effects := m.begin(s, mg.feed.URL, ids)
 	m.noteEntries(entries)
 	if s.resigned, err = mg.resigned(entries, records); err != nil {
 		return nil, err
@@ -310,6 +291,32 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	}
 	mg.allowance.entering = 0
 	return m, mg.replaceUnnamed(m, unnamed)
+}
+
+// begin returns the effects of a document on the records of the IDs, before it is merged: a complete
+// document voids what was read before it.
+func (m *mergeResult) begin(s source, feed string, ids []string) map[string]*effect {
+	effects := make(map[string]*effect, len(ids))
+	for _, id := range ids {
+		r := m.records[id]
+		if r == nil {
+			r = &Record{Feed: feed, ID: id, State: Unseen}
+			m.records[id] = r
+		}
+		m.known[id], m.shown[id] = r.Copy.Digest != "", r.isShown()
+		if effects[id] == nil {
+			m.before[id], effects[id] = r.State, &effect{}
+		}
+		did := effects[id]
+		if r.isVoid(s.complete) {
+			r.Absence, did.touched = s.complete, true
+		}
+		if s.replaces || r.Tombstone.Rank.Seq < s.complete {
+			did.touched = did.touched || r.Tombstone != (TombstoneRecord{})
+			r.Tombstone = TombstoneRecord{}
+		}
+	}
+	return effects
 }
 
 // noteEntries notes the entries, and those whose times are as they were stored.

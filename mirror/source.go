@@ -67,7 +67,7 @@ func (m *Mirror) Keep(ctx context.Context, url string, src Source) (*Report, err
 	defer p.commits.await()
 	f, l := p.feed, p.ledger
 	f.Source = src.Name
-	k := &keeping{p, src, sourceGap + src.Name}
+	k := &keeper{p, src, sourceGap + src.Name}
 	l.Kind = cmp.Or(l.Kind, feedhistory.KindPlain) // or the feed itself would have a history
 	l.Census = censusOf(src.Name, l.Census == provenCensus)
 	l.crossOut(func(d debt) bool {
@@ -105,15 +105,15 @@ func (m *Mirror) Keep(ctx context.Context, url string, src Source) (*Report, err
 	return p.finish()
 }
 
-// A keeping is a Keep under way.
-type keeping struct {
+// A keeper is a Keep under way.
+type keeper struct {
 	*poll
 	src    Source
 	source string // its Name, as debt.From has it
 }
 
 // read takes a document, and the gaps with it; doc is nil if there are these alone.
-func (k *keeping) read(r *feedhistory.Reading, doc *feedhistory.Document) error {
+func (k *keeper) read(r *feedhistory.Reading, doc *feedhistory.Document) error {
 	for _, gap := range r.Gaps {
 		k.oweOfSource(gap)
 	}
@@ -128,7 +128,7 @@ func (k *keeping) read(r *feedhistory.Reading, doc *feedhistory.Document) error 
 }
 
 // oweOfSource enters a gap of the source, in place of an earlier one like it.
-func (k *keeping) oweOfSource(gap *feedhistory.Gap) {
+func (k *keeper) oweOfSource(gap *feedhistory.Gap) {
 	d := newDebt(gap)
 	d.From, d.Found = k.source, k.now
 	k.ledger.crossOut(func(old debt) bool { return old.URL == d.URL && old.From == k.source && old.Reason == d.Reason })
@@ -138,7 +138,7 @@ func (k *keeping) oweOfSource(gap *feedhistory.Gap) {
 
 // goesOn notes, in the commit of a document, the possibility of more documents. It
 // removes the gap left there by an earlier Keep.
-func (k *keeping) goesOn(url string) {
+func (k *keeper) goesOn(url string) {
 	k.ledger.crossOut(func(d debt) bool {
 		return d.From == k.source && d.URL == url && d.Found.Before(k.now) && d.Reason != feedhistory.ReasonMissedWindow
 	})
@@ -155,7 +155,7 @@ func (k *keeping) goesOn(url string) {
 
 // end processes the source's result at its end: whether there was no gap, and whether it has
 // brought more than the feed's own document.
-func (k *keeping) end(whole, brought bool) {
+func (k *keeper) end(whole, brought bool) {
 	f := k.feed
 	isProven, asOf := false, time.Time{}
 	k.ledger.AsOf, k.ledger.Counted = time.Time{}, 0
@@ -195,14 +195,14 @@ func (m *Mirror) ReadMark(ctx context.Context, url, source string, mark any) err
 }
 
 // sourceGap returns a gap for entries of the poll's source that do not fit.
-func (k *keeping) sourceGap(message string) debt {
+func (k *keeper) sourceGap(message string) debt {
 	return debt{
 		URL: k.feed.address(), From: k.source, Reason: feedhistory.ReasonLimit, Quota: true, Found: k.now, Message: message,
 	}
 }
 
 // ingest merges a document.
-func (k *keeping) ingest(doc *feedhistory.Document) error {
+func (k *keeper) ingest(doc *feedhistory.Document) error {
 	rank := rankOf(doc, k.chain.rank)
 	k.chain.rank = Rank{Time: rank.Time, Seq: rank.Seq - 1}
 	m, err := k.merger.merge(source{doc: doc, rank: rank, archive: true, replaces: doc.Complete, stamp: k.src.Stamp})

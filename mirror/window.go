@@ -8,10 +8,10 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
-// Each reading of a feed whose time has changed raises the ranks of all entries that the
-// subscription document still shows. They are kept in the ledger, once for all, and a row
-// keeps the rank it was stored with until it is stored for another reason, or its entry
-// leaves the subscription document. A poll that brings one new entry so stores two rows.
+// Each reading of a feed whose time has changed raises the ranks of all entries still in the
+// subscription document. The ledger keeps them, once for all, and a row has the rank it was
+// stored with until it is stored for another reason, or its entry leaves the document. So a
+// poll with one new entry stores two rows.
 
 // A window has the entries of a subscription document whose rows have older ranks.
 type window struct {
@@ -30,8 +30,8 @@ func (l *lastReading) window() *window {
 	return w
 }
 
-// raised returns the copy of a record with the rank of the window, and whether that is a
-// greater one.
+// raised returns the copy of a record with the rank of the window, and whether this is
+// greater.
 func (w *window) raised(r *Record) (Copy, bool) {
 	if version, ok := w.versions[r.ID]; !ok || version != versionOf(r.Copy.Digest) {
 		return r.Copy, false
@@ -46,8 +46,8 @@ func (w *window) at(r *Record) time.Time {
 	return feedtime.CopyOf(r.Content.Updated, w.rank.precedence()).At
 }
 
-// dates reports whether the window can tell the time of a record's copy: that of an entry stored
-// under another ID may be another than its content's.
+// dates reports whether the window can tell the time of a record's copy. An entry stored under
+// another ID may have another time than its content.
 func (w *window) dates(r *Record) bool { return w.at(r).Equal(r.Copy.At) }
 
 // versionOf returns four bytes of a digest, which tell a version of an entry from others.
@@ -62,7 +62,7 @@ func (mg *merger) window() *window {
 	return mg.shown
 }
 
-// raise gives a record the rank that the ledger has for it.
+// raise gives a record the rank in the ledger.
 func (mg *merger) raise(r *Record) {
 	delete(mg.allowance.rows, r.ID)
 	if c, ok := mg.window().raised(r); ok {
@@ -73,8 +73,8 @@ func (mg *merger) raise(r *Record) {
 	}
 }
 
-// keepRanks keeps the ranks that a reading of the subscription document has raised in the
-// ledger. It stores those of entries that it shows no more, or no longer as they were.
+// keepRanks keeps the ranks raised by a reading of the subscription document in the ledger. It
+// stores those of entries no longer there, or no longer as they were.
 func (rs *readings) keepRanks(m *mergeResult, rank Rank) error {
 	l, mg := rs.ledger, rs.merger
 	next, raised := &window{rank, map[string]uint32{}}, map[string]*Record{}
@@ -106,8 +106,8 @@ func (rs *readings) keepRanks(m *mergeResult, rank Rank) error {
 	return nil
 }
 
-// leaving returns the records, with their ranks, of the entries that are in the window so far
-// and not in the next one, and that the change does not store.
+// leaving returns the records, with their ranks, of the entries in the window so far, but
+// neither in the next one nor in the change.
 func (rs *readings) leaving(m *mergeResult, next *window) (left []*Record, err error) {
 	stored := map[string]bool{}
 	for _, r := range slices.Concat(m.change.Put, m.change.Touch) {
