@@ -25,7 +25,6 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 	"github.com/feedhistory/feedhistory/mirror/sqlstore/pgtest"
 	"github.com/feedhistory/feedhistory/republish"
-	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 )
 
@@ -104,14 +103,6 @@ func emptyStore(t *testing.T) string {
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 	return url
-}
-
-func runScripts(t *testing.T, database func() string, names ...string) {
-	params := scripts(database)
-	for _, name := range names {
-		params.Files = append(params.Files, filepath.Join("testdata", "script", name+".txtar"))
-	}
-	testscript.Run(t, params)
 }
 
 // On a server that cannot be written to, a replica for instance, everything can be read and
