@@ -20,6 +20,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -59,6 +60,9 @@ type checked struct{ *testing.M }
 
 func (c checked) Run() int {
 	return feedtest.Run(func() int {
+		if cores := strconv.Itoa(runtime.GOMAXPROCS(0)); flag.Lookup("test.parallel").Value.String() == cores {
+			_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))) // scripts wait for hosts that fail, most of all
+		}
 		status, err := c.M.Run(), endWorkers()
 		if stopPostgres != nil {
 			err = errors.Join(err, stopPostgres())
