@@ -49,6 +49,8 @@ func work() {
 	calls, results := gob.NewDecoder(os.Stdin), gob.NewEncoder(os.Stdout)
 	os.Stdin, os.Stdout = nil, os.Stderr
 	debug.SetGCPercent(400) // as in feedtest.Run
+	const windows = "SYSTEMROOT" // which every process has there, as of os/exec
+	root, isSet := os.LookupEnv(windows)
 	for {
 		var c workerCall
 		if calls.Decode(&c) != nil {
@@ -56,6 +58,9 @@ func work() {
 		}
 		os.Clearenv()
 		err := os.Chdir(c.Dir)
+		if isSet {
+			err = errors.Join(err, os.Setenv(windows, root))
+		}
 		for _, variable := range c.Env {
 			name, value, _ := strings.Cut(variable, "=")
 			err = errors.Join(err, os.Setenv(name, value))
