@@ -132,7 +132,7 @@ func disturbed(t *testing.T, text, url string, polls []string, d disturbance) (o
 // Whatever request of a poll fails, in whatever way: no verdict rises to one that the
 // mirror would not have reached had the request been answered, and when the site answers
 // again, verdict and entries are soon the same. A run that is not long draws one
-// in four of the fixtures, and fails two requests of one poll of each.
+// in eight of the fixtures, and fails two requests of one poll of each.
 func TestFailingRequests(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"testdata/*.txtar", "../conformance/cases/polls/*.txtar", "../testdata/walk/*.txtar", "../conformance/cases/walk/*.txtar"} {
@@ -148,7 +148,7 @@ func TestFailingRequests(t *testing.T) {
 			continue // the number of requests decides its answers
 		}
 		all := feedtest.LongRun() || base == "archive-given-first-outside-the-chain"
-		if !all && random.IntN(4) > 0 {
+		if !all && random.IntN(8) > 0 {
 			continue
 		}
 		archive := feedtest.Parse(text)

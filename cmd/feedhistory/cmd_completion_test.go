@@ -63,16 +63,6 @@ func completionIn(t *testing.T, shell, name string) (dir string) {
 	return dir
 }
 
-// needShell skips a test if a shell is not installed.
-func needShell(t *testing.T, shell string) {
-	if _, err := exec.LookPath(shell); err != nil {
-		if os.Getenv("FEEDHISTORY_SHELLS") == "required" {
-			t.Fatal(shell + " is not installed")
-		}
-		t.Skip(shell + " is not installed")
-	}
-}
-
 // escapes matches the control sequences with which a shell draws.
 var escapes = regexp.MustCompile(`\x1b(\[[0-9;?=>]*[A-Za-z]|[=>])|\r|\x07`)
 
@@ -112,7 +102,9 @@ func TestCompletion(t *testing.T) {
 	} {
 		t.Run(shell.name+" "+shell.script, func(t *testing.T) {
 			t.Parallel()
-			needShell(t, shell.name)
+			if shell.name != "bash" {
+				feedtest.Program(t, "FEEDHISTORY_SHELLS", shell.name)
+			}
 			dir := completionIn(t, shell.name, shell.script)
 			cmd := exec.Command(shell.name, shell.args...)
 			cmd.Dir, cmd.Env = dir, append(os.Environ(), "TERM=xterm", "HOME="+dir, "PS1=ready> ", "INPUTRC=/dev/null", "LC_ALL=C.UTF-8")
@@ -131,7 +123,7 @@ func TestCompletion(t *testing.T) {
 	}
 	t.Run("fish", func(t *testing.T) {
 		t.Parallel()
-		needShell(t, "fish")
+		feedtest.Program(t, "FEEDHISTORY_SHELLS", "fish")
 		dir := completionIn(t, "fish", "completion.sh")
 		for _, c := range completed {
 			cmd := exec.Command("fish", "--no-config", "-c", `source ./completion.sh; complete -C "$argv[1]"`, c.typed)

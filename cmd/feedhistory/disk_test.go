@@ -97,7 +97,6 @@ var faults = flag.Int("faults", feedtest.Count(1), "how many system calls TestFa
 // happened, the stored entries stay, and the next run completes the mirror. The kernel's
 // answers are strace's.
 func TestFaults(t *testing.T) {
-	feedtest.Long(t)
 	t.Parallel()
 	strace := straceOf(t)
 	server := feedtest.Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -158,11 +157,7 @@ func TestFaults(t *testing.T) {
 // exit code and its standard error.
 func straceOf(t *testing.T) func(t *testing.T, options []string, args ...string) (status int, stderr string) {
 	t.Helper()
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		require.Empty(t, os.Getenv("FEEDHISTORY_STRACE"), "strace is required")
-		t.Skip("there is no strace")
-	}
+	strace := feedtest.Program(t, "FEEDHISTORY_STRACE", "strace")
 	program := filepath.Join(commandDir(t), "feedhistory")
 	return func(t *testing.T, options []string, args ...string) (int, string) {
 		var stderr bytes.Buffer

@@ -181,7 +181,6 @@ func all0(_ int, stdout, _ string) string { return stdout }
 // A verb that is killed at any system call by which it writes, and then run again, leaves the same as
 // one that was not: nothing is lost, nothing is there twice, nothing lies about.
 func TestKilledAtCalls(t *testing.T) {
-	feedtest.Long(t)
 	t.Parallel()
 	strace := straceOf(t)
 	w := newKillWorld(t)

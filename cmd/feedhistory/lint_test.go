@@ -20,7 +20,7 @@ import (
 // Other parsers of XML read every document that fetch, publish, export and the history server
 // write, for any document of a publisher.
 func TestWrittenIsXML(t *testing.T) {
-	feedtest.Long(t)
+	feedtest.Required(t, "FEEDHISTORY_XMLLINT")
 	t.Parallel()
 	documents := map[string]string{}
 	for _, file := range feedtest.Glob(t, "../../testdata/parse/*") {

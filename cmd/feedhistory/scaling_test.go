@@ -102,7 +102,7 @@ func TestVerbsScale(t *testing.T) {
 	dir, runs := t.TempDir(), 0
 	most := len(all)
 	if !feedtest.LongRun() {
-		most = feedtest.Count(most) / 3 // each takes dozens of runs
+		most = feedtest.Count(most) / 8 // each takes dozens of runs
 	}
 	for _, s := range all[:most] {
 		cost := func(n int) time.Duration {

@@ -127,10 +127,7 @@ func TestWrongPages(t *testing.T) {
 // second of a version go by before the next.
 func TestPublisherOfLastModified(t *testing.T) {
 	t.Parallel()
-	python, err := exec.LookPath("python3")
-	if err != nil || testing.Short() {
-		t.Skip("needs Python, and several seconds")
-	}
+	python := feedtest.Program(t, "FEEDHISTORY_RUNNERS", "python3")
 	dir := publish.Dir{Path: t.TempDir()}
 	server := exec.CommandContext(t.Context(), python, "-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", dir.Path)
 	out, err := server.StdoutPipe()

@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/feedhistory/feedhistory/conformance/suite"
+	"github.com/feedhistory/feedhistory/internal/feedtest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -227,9 +228,7 @@ type played struct{ Name, URL, Site, Other string }
 
 func play(t *testing.T, count int, command ...string) *player {
 	t.Helper()
-	if _, err := exec.LookPath(command[0]); err != nil {
-		t.Skip("there is no " + command[0])
-	}
+	feedtest.Program(t, "FEEDHISTORY_RUNNERS", command[0])
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()

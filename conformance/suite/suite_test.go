@@ -306,7 +306,7 @@ func TestBroken(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			reader := suite.Command(nil, "sh", "-c", test.script)
-			report, err := suite.Run(t.Context(), reader, some, &suite.Options{Timeout: map[bool]time.Duration{true: time.Second, false: patience}[test.name == "hangs"]})
+			report, err := suite.Run(t.Context(), reader, some, &suite.Options{Timeout: map[bool]time.Duration{true: time.Second / 5, false: patience}[test.name == "hangs"]})
 			require.NoError(t, err)
 			text := said(t, report, false)
 			require.Regexp(t, fmt.Sprintf(`^failed in %d of %d runs\n`, report.Runs, report.Runs), text)

@@ -78,6 +78,9 @@ func Main(m *testing.M) { os.Exit(Run(m.Run)) }
 func Run(tests func() int) int {
 	flag.Parse()
 	fixCases()
+	if os.Getenv("GOGC") == "" && flag.Lookup("test.bench").Value.String() == "" {
+		debug.SetGCPercent(400) // tests live on little memory, and make much garbage: usually a third of their time goes into it
+	}
 	code := leaks(tests())
 	if code != 0 && LongRun() {
 		fmt.Fprintln(os.Stderr, "this run is repeated by:", command())

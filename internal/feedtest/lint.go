@@ -37,15 +37,11 @@ var Disputed = []string{
 var published = []string{"is not a valid URI", "validity error", "colons are forbidden from PI names"}
 
 // Lint reads documents, by their names, with libxml2. Go's parser reads some that are no XML, such
-// as those with an attribute twice. Without xmllint the test is skipped, unless the environment has
+// as those with an attribute twice. The test is skipped unless the environment has
 // FEEDHISTORY_XMLLINT=required.
 func Lint(t testing.TB, documents map[string][]byte) {
 	t.Helper()
-	program, err := exec.LookPath("xmllint")
-	if err != nil {
-		require.Empty(t, os.Getenv("FEEDHISTORY_XMLLINT"), "xmllint is required")
-		t.Skip("there is no xmllint")
-	}
+	program := Program(t, "FEEDHISTORY_XMLLINT", "xmllint")
 	require.NotEmpty(t, documents)
 	dir := t.TempDir()
 	var said bytes.Buffer

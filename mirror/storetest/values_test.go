@@ -19,25 +19,38 @@ import (
 // URL, the value a Memory of the feed.
 type values struct {
 	commit sync.Mutex // held while a feed is changed
-	mu     sync.RWMutex
+	mu     sync.Mutex
 	texts  map[string][]byte
+	read   map[string]mirror.Store // what has been read of them since they changed
 }
 
 func TestValues(t *testing.T) {
 	storetest.Run(t, func(testing.TB) (store, other mirror.Store) {
-		s := &values{texts: map[string][]byte{}}
+		s := &values{texts: map[string][]byte{}, read: map[string]mirror.Store{}}
 		return s, s
 	})
 }
 
-// get returns a Memory of a feed, or of all feeds if the URL is "".
-func (s *values) get(ctx context.Context, url string) (mirror.Store, error) {
-	s.mu.RLock()
-	texts := [][]byte{s.texts[url]}
-	if url == "" {
-		texts = slices.Collect(maps.Values(s.texts))
+// get returns a Memory of a feed, or of all feeds if the URL is "", to read.
+func (s *values) get(ctx context.Context, url string) (m mirror.Store, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m, ok := s.read[url]
+	if !ok {
+		texts := [][]byte{s.texts[url]}
+		if url == "" {
+			texts = slices.Collect(maps.Values(s.texts))
+		}
+		if m, err = decoded(texts...); err != nil {
+			return nil, err
+		}
+		s.read[url] = m
 	}
-	s.mu.RUnlock()
+	return m, ctx.Err()
+}
+
+// decoded returns the Memory of feeds; a text may be nil.
+func decoded(texts ...[]byte) (mirror.Store, error) {
 	m := mirror.NewMemory()
 	for _, text := range texts {
 		if text == nil {
@@ -47,7 +60,7 @@ func (s *values) get(ctx context.Context, url string) (mirror.Store, error) {
 			return nil, err
 		}
 	}
-	return m, ctx.Err()
+	return m, nil
 }
 
 // put stores a Memory of a feed; nil removes the feed.
@@ -58,6 +71,8 @@ func (s *values) put(url string, m mirror.Store) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	delete(s.read, url)
+	delete(s.read, "")
 	if s.texts[url] = text; m == nil {
 		delete(s.texts, url)
 	}
@@ -128,7 +143,9 @@ func (s *values) Commit(ctx context.Context, c *mirror.Commit) error {
 func (s *values) change(ctx context.Context, url string, change func(mirror.Store) (mirror.Store, error)) error {
 	s.commit.Lock()
 	defer s.commit.Unlock()
-	m, err := s.get(ctx, url)
+	s.mu.Lock()
+	m, err := decoded(s.texts[url])
+	s.mu.Unlock()
 	if err == nil {
 		m, err = change(m)
 	}

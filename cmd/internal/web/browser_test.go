@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
@@ -596,8 +595,8 @@ func TestBrowserLoads(t *testing.T) {
 
 // Nothing jumps while a page comes piece by piece: each tag and text of its beginning 20 ms after the one before.
 func TestBrowserPieces(t *testing.T) {
+	feedtest.Required(t, "FEEDHISTORY_BROWSER")
 	t.Parallel()
-	b := newTab(t)
 	w := newWorld(t, nil)
 	to, err := url.Parse(w.url)
 	require.NoError(t, err)
@@ -608,20 +607,23 @@ func TestBrowserPieces(t *testing.T) {
 		}
 		return nil
 	}
-	slow := httptest.NewServer(proxy)
-	defer slow.Close()
+	slow := feedtest.Server(t, proxy)
 	names := []string{"feeds-360", "entries-360", "feed-360", "plain-360", "entry-1440", "subscribe-360", "subscribe-1440", "choose-360", "month-360", "overview-360", "sorted-1440"}
-	for _, place := range w.sights() {
-		for _, width := range []int64{360, 1440} {
-			if what := fmt.Sprintf("%s-%d", place.name, width); len(names) > 0 && what == names[0] {
-				names = names[1:]
-				b.resize(width)
-				b.open(slow.URL + "/" + place.path)
+	places := w.sights()
+	for some := range slices.Chunk(names, 3) {
+		t.Run(some[0], func(t *testing.T) {
+			t.Parallel() // each waits most of the time
+			b := newTab(t)
+			for _, what := range some {
+				name, width, _ := strings.Cut(what, "-")
+				at := slices.IndexFunc(places, func(place sight) bool { return place.name == name })
+				require.GreaterOrEqual(t, at, 0, what)
+				b.resize(map[string]int64{"360": 360, "1440": 1440}[width])
+				b.open(slow.URL + "/" + places[at].path)
 				assert.Less(t, read(b, chromedp.Evaluate[float64](shifts, chromedp.EvalAwaitPromise)), still, "%s jumps: %s", what, read(b, chromedp.Evaluate[string](jumping, chromedp.EvalAwaitPromise)))
 			}
-		}
+		})
 	}
-	require.Empty(t, names, "pages that were not opened")
 }
 
 // pieces is a page whose first tags and texts come one by one.

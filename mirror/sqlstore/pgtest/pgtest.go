@@ -30,12 +30,21 @@ type Server struct {
 	databases atomic.Int64
 }
 
-// ErrMissing means the programs of the server are not installed.
-var ErrMissing = errors.New("PostgreSQL's programs initdb and postgres are not installed")
+// ErrMissing means there is no server: the environment does not have
+// FEEDHISTORY_POSTGRES=required, or its programs are not installed.
+var ErrMissing = errors.New("there is no PostgreSQL server for tests")
+
+var (
+	errUnasked = fmt.Errorf("%w: it runs with FEEDHISTORY_POSTGRES=required, as in .ci/run", ErrMissing)
+	errAbsent  = fmt.Errorf("%w: its programs initdb and postgres are not installed", ErrMissing)
+)
+
+// required reports whether the environment asks for tests on PostgreSQL.
+func required() bool { return os.Getenv("FEEDHISTORY_POSTGRES") == "required" }
 
 // Main runs a package's tests with one server for all of them, and returns the
-// exit code for TestMain: os.Exit(pgtest.Main(m, &server)). If the server's
-// programs are not installed, the server is nil: see Database.
+// exit code for TestMain: os.Exit(pgtest.Main(m, &server)). Without one, the server is nil: see
+// Database.
 func Main(m *testing.M, server **Server) int {
 	s, err := Start()
 	switch {
@@ -51,14 +60,14 @@ func Main(m *testing.M, server **Server) int {
 
 // Database creates a new database and returns its URL. It is removed together
 // with the server. Without a server it skips the test, or fails it if the
-// environment has FEEDHISTORY_POSTGRES=required.
+// environment has FEEDHISTORY_POSTGRES=required but not the server's programs.
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()
 	if s == nil {
-		if os.Getenv("FEEDHISTORY_POSTGRES") == "required" {
-			t.Fatal(ErrMissing)
+		if required() {
+			t.Fatal(errAbsent)
 		}
-		t.Skip(ErrMissing)
+		t.Skip(errUnasked)
 	}
 	return s.create(t, "template1")
 }
@@ -106,9 +115,12 @@ func (s *Server) Durable(t testing.TB) {
 	s.exec(t, "ALTER SYSTEM SET fsync = on", "ALTER SYSTEM SET full_page_writes = on", "SELECT pg_reload_conf()")
 }
 
-// Start starts a server in a temporary directory. The error matches ErrMissing
-// if its programs are not installed.
+// Start starts a server in a temporary directory. The error matches ErrMissing if the
+// environment does not have FEEDHISTORY_POSTGRES=required, or the programs are not installed.
 func Start() (*Server, error) {
+	if !required() {
+		return nil, errUnasked
+	}
 	initdb, postgres, err := programs()
 	if err != nil {
 		return nil, err
@@ -143,7 +155,7 @@ func programs() (initdb, postgres string, err error) {
 			return initdb, postgres, nil
 		}
 	}
-	return "", "", ErrMissing
+	return "", "", errAbsent
 }
 
 func version(bin string) int {
