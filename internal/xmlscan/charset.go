@@ -508,7 +508,7 @@ func isASCII(text string) bool {
 	i := 0
 	for ; i+32 <= len(text); i += 32 {
 		c := text[i : i+32]
-		if (eight(c)|eight(c[8:])|eight(c[16:])|eight(c[24:]))&0x8080808080808080 != 0 {
+		if (eight(c, 0)|eight(c, 8)|eight(c, 16)|eight(c, 24))&0x8080808080808080 != 0 {
 			return false
 		}
 	}

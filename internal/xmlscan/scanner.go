@@ -351,7 +351,7 @@ func (c *Cursor) ElementText() string {
 				only = c.raw()
 				continue
 			}
-			buf = c.AppendText(append(slices.Grow(buf, len(only)+c.end-c.start), only...))
+			buf = c.AppendText(append(slices.Grow(buf, len(only)+c.end-c.start+spare), only...))
 			only = ""
 		}
 	}
@@ -513,9 +513,7 @@ func (n *notebook) note(code string, at int, message, detail string) {
 func (n *notebook) noteText(i, end int) {
 	for ; ; i++ {
 		next := min(n.control(i), n.bracket(i), end)
-		for amp := n.ampersand(i); amp < next; amp = n.ampersand(i) {
-			i = amp + n.reference(amp)
-		}
+		n.references(i, next)
 		switch i = next; {
 		case i == end:
 			return
@@ -523,6 +521,28 @@ func (n *notebook) noteText(i, end int) {
 			n.note("cdata-end-in-text", i, "]]> in text", "")
 		case n.doc[i] != ']' && n.doc[i] != '\r':
 			n.noteControl(i)
+		}
+	}
+}
+
+// references notes the faults of the references in the text doc[i:end].
+func (n *notebook) references(i, end int) {
+	doc, done := n.doc[:end], i
+	for ; i < len(doc); i += 8 {
+		var word uint64
+		if i+8 <= len(doc) {
+			word = eight(doc, i)
+		} else {
+			word = last(doc, i)
+		}
+		for marks := equal(word, '&'); marks != 0; marks &= marks - 1 {
+			at := i + first(marks)
+			if at+4 <= len(doc) && (doc[at:at+4] == "&lt;" || doc[at:at+4] == "&gt;") { // most of them
+				continue
+			}
+			if at >= done {
+				done = at + n.reference(at)
+			}
 		}
 	}
 }
