@@ -215,17 +215,12 @@ func (p Parser) peek(prefix, base string) (*Document, bool) {
 
 // openXML returns a reader of a document, decoded to UTF-8.
 func (p Parser) openXML(data, base string) (*documentReader, error) {
-	decode := xmlscan.DecodeOnce
-	if p.Strict {
-		decode = xmlscan.Decode
-	}
-	text, notes, err := decode(data, p.Header.Get("Content-Type"))
+	cursor, notes, err := xmlscan.Read(data, p.Header.Get("Content-Type"), p.Strict, p.limits().xml)
 	if err != nil {
 		return nil, &ParseError{URL: base, Reason: ReasonMalformed, Clause: clauseXML, Err: err}
 	}
-	text = xmlscan.Expand(text)
-	r := p.newDocumentReader(text, base)
-	r.xml.Cursor, r.decoding = xmlscan.New(text, r.limits.xml), notes
+	r := p.newDocumentReader(cursor.Document(), base)
+	r.xml.Cursor, r.decoding = cursor, notes
 	r.xml.Around(base)
 	r.addNotes(notes)
 	return r, nil

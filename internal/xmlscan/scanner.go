@@ -203,6 +203,9 @@ func (s *Scanner) afterRoot(at int) {
 	s.part = ended
 }
 
+// Document returns the whole document.
+func (s *Scanner) Document() string { return s.doc }
+
 // Depth returns the number of open elements. At a Start this includes the element itself, at its
 // End it does not.
 func (s *Scanner) Depth() int { return len(s.open) }
