@@ -206,6 +206,10 @@ func (s *Scanner) afterRoot(at int) {
 // Document returns the whole document.
 func (s *Scanner) Document() string { return s.doc }
 
+// SpaceID returns a number for the namespace of the current Start or End, which only elements with the
+// same declaration share; it is at least -2.
+func (s *Scanner) SpaceID() int { return s.name.space }
+
 // Depth returns the number of open elements. At a Start this includes the element itself, at its
 // End it does not.
 func (s *Scanner) Depth() int { return len(s.open) }
@@ -275,11 +279,12 @@ func (c *Cursor) Next() Token {
 		return c.Mender.next()
 	}
 	s := &c.Scanner
-	s.tok = s.step()
-	for s.tok == misc {
-		s.tok = s.step()
+	tok := s.step()
+	for tok == misc {
+		tok = s.step()
 	}
-	return s.tok
+	s.tok = tok
+	return tok
 }
 
 // step moves to the next token, misc included.
@@ -300,17 +305,78 @@ func (c *Cursor) step() Token {
 // visits the children of the current element, however much of each the body consumes. Child(0)
 // moves to the root.
 func (c *Cursor) Child(depth int) bool {
+	if len(c.open) > depth {
+		c.skipLeaf()
+	}
 	for len(c.open) >= depth {
-		switch c.Next() {
+		switch c.nextTag() {
 		case Stop:
 			return false
 		case Start:
 			if len(c.open) == depth+1 {
 				return true
 			}
+			c.skipLeaf()
 		}
 	}
 	return false
+}
+
+// nextTag is Next where only tags matter: it passes over white space before one.
+func (c *Cursor) nextTag() Token {
+	s := &c.Scanner
+	if s.empty || s.tok == Stop || len(s.open) == 0 || c.Mender != nil {
+		return c.Next()
+	}
+	i := skipSpace(s.doc, s.end)
+	if i+1 >= len(s.doc) || s.doc[i] != '<' {
+		return c.Next()
+	}
+	switch next := s.doc[i+1]; {
+	case class[next]&nameStart != 0:
+		s.start, s.attrs = i, s.attrs[:0]
+		s.tok = s.startTag(i + len("<"))
+	case next == '/':
+		s.start, s.attrs = i, s.attrs[:0]
+		s.tok = s.endTag(i + len("</"))
+	default:
+		s.end = i
+		return c.Next()
+	}
+	return s.tok
+}
+
+// leafText moves from the Start of an element with nothing but text to that text, perhaps an empty one.
+// Then leave moves to its End.
+func (c *Cursor) leafText() (tagEnd int, ok bool) {
+	s := &c.Scanner
+	if s.tok != Start || s.empty || c.Mender != nil {
+		return 0, false
+	}
+	doc, name, i := s.doc, s.written(s.name), s.end
+	end := indexFrom(doc, i, '<')
+	tagEnd = end + len("</") + len(name)
+	if tagEnd >= len(doc) || doc[end+1] != '/' || doc[tagEnd] != '>' || doc[end+2:tagEnd] != name {
+		return 0, false
+	}
+	s.tok, s.start, s.attrs = Text, i, s.attrs[:0]
+	s.textUntil(i, end)
+	return tagEnd + 1, true
+}
+
+// leave moves from the text of an element to its End, which ends at tagEnd.
+func (c *Cursor) leave(tagEnd int) {
+	c.start, c.tok = c.end, End
+	c.pop(tagEnd)
+}
+
+// skipLeaf moves over an element with nothing but text.
+func (c *Cursor) skipLeaf() (skipped bool) {
+	tagEnd, ok := c.leafText()
+	if ok {
+		c.leave(tagEnd)
+	}
+	return ok
 }
 
 // Seek makes the cursor continue at a later offset, at which a child of the current element
@@ -323,12 +389,16 @@ func (c *Cursor) Skip() {
 		return
 	}
 	c.nested = false
+	if c.skipLeaf() {
+		return
+	}
 	for depth := len(c.open); len(c.open) >= depth; {
-		switch c.Next() {
+		switch c.nextTag() {
 		case Stop:
 			return
 		case Start:
 			c.nested = true
+			c.skipLeaf()
 		}
 	}
 }
@@ -343,6 +413,15 @@ func (c *Cursor) ElementText() string {
 	// The first run of plain text needs no buffer unless another follows.
 	only, buf := "", c.buf[:0]
 	c.nested = false
+	if tagEnd, ok := c.leafText(); ok {
+		if c.form == literal {
+			only = c.raw()
+		} else {
+			buf = c.AppendText(slices.Grow(buf, c.end-c.start+spare))
+		}
+		c.leave(tagEnd)
+		return c.joined(only, buf)
+	}
 	for depth := len(c.open); len(c.open) >= depth; {
 		switch c.Next() {
 		case Stop:

@@ -85,6 +85,10 @@ func equal(word uint64, c byte) uint64 {
 	return ^(word&low + low | word | low)
 }
 
+// less marks the first byte of a word that is less than c, which is of ASCII. The other bits, and the
+// marks after that byte, mean nothing.
+func less(word uint64, c byte) uint64 { return (word - uint64(c)*ones) &^ word }
+
 // first returns the index of the first byte marked in a word; 8 if there is none.
 func first(marks uint64) int { return bits.TrailingZeros64(marks) / 8 }
 
@@ -155,6 +159,47 @@ func skipSpace(s string, i int) int {
 	return i
 }
 
+// nameStopAt returns the index of the first byte from i on that is not of a name, or needs attention.
+func nameStopAt(s string, i int) int {
+	for i+8 <= len(s) {
+		k := first(notLetters(eight(s, i)))
+		if i += k; k < 8 {
+			break
+		}
+	}
+	return until(s, i, nameStop)
+}
+
+// notLetters marks the bytes of a word that are not letters of ASCII.
+func notLetters(word uint64) uint64 {
+	lower := (word | ' '*ones) & low
+	return ^((lower+(0x80-'a')*ones)&^(lower+(0x80-'z'-1)*ones))&high | word&high
+}
+
+// valueEnd returns the index of the quote after a value, from i on, or of the first byte before it
+// that needs attention; perhaps of an earlier one in the last eight bytes of the document.
+func valueEnd(s string, i int, quote byte) int {
+	for i+8 <= len(s) {
+		word := eight(s, i)
+		k := first((less(word, ' ') | less(word^uint64(quote)*ones, 1) | less(word^'&'*ones, 1) | less(word^'<'*ones, 1)) & high)
+		if i += k; k < 8 {
+			break
+		}
+	}
+	return i
+}
+
+// isPlainValue reports whether the value of an attribute means its characters.
+func isPlainValue(s string) bool {
+	i := 0
+	for ; i <= len(s)-8; i += 8 {
+		if word := eight(s, i); (less(word, ' ')|less(word^'&'*ones, 1))&high != 0 {
+			return false
+		}
+	}
+	return until(s, i, decodeValue) == len(s)
+}
+
 // until returns the index of the first byte of class c from i on.
 func until(s string, i int, c uint8) int {
 	for i < len(s) && class[s[i]]&c == 0 {
@@ -202,22 +247,23 @@ func nameStartRune(r rune) bool {
 
 // text reads character data from i up to the next markup.
 func (s *Scanner) text(i int) Token {
-	s.end = len(s.doc)
-	if n := strings.IndexByte(s.doc[i:], '<'); n >= 0 {
-		s.end = i + n
-	}
-	switch {
-	case s.control(i) < s.end:
+	s.textUntil(i, indexFrom(s.doc, i, '<'))
+	return Text
+}
+
+// textUntil reads character data from i up to the end.
+func (s *Scanner) textUntil(i, end int) {
+	switch s.end = end; {
+	case s.control(i) < end:
 		s.form = coded
-	case s.ampersand(i) < s.end:
+	case s.ampersand(i) < end:
 		s.form = escaped
 	default:
 		s.form = literal
 	}
-	if !s.again && (s.form != literal || s.bracket(i) < s.end) {
-		s.noteText(i, s.end)
+	if !s.again && (s.form != literal || s.bracket(i) < end) {
+		s.noteText(i, end)
 	}
-	return Text
 }
 
 // AppendText appends the text of the current Text or CData to dst, with references decoded and line
