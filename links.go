@@ -147,7 +147,12 @@ func (d *Document) says(rels ...string) bool {
 
 // has reports whether there is a link with any of the relations.
 func (l Links) has(rels ...string) bool {
-	return slices.ContainsFunc(l, func(link Link) bool { return slices.Contains(rels, link.Rel) })
+	for i := range l { // a Link is large
+		if slices.Contains(rels, l[i].Rel) {
+			return true
+		}
+	}
+	return false
 }
 
 const ianaRelation = "http://www.iana.org/assignments/relation/"

@@ -144,6 +144,7 @@ type Elements struct {
 	page   string         // its own
 	next   int            // where a later text of the entry may begin; 0 if anything but its texts has been read
 	spaces []namespace    // of the document, or of entries read again
+	places [16]int        // where in spaces the latest one of each SpaceID is
 	bases  xmlscan.BaseChain
 }
 
@@ -301,9 +302,15 @@ func clip(s string) string { return xmlscan.Clip(s, 40) }
 func (r *Elements) Space() string { return r.namespace().meant }
 
 func (r *Elements) namespace() *namespace {
-	published := r.Cursor.Space()
+	published, place := r.Cursor.Space(), &r.places[(r.SpaceID()+2)&(len(r.places)-1)]
+	if *place < len(r.spaces) {
+		if n := &r.spaces[*place]; n.published == published { // nearly always
+			return n
+		}
+	}
 	for i := range r.spaces {
 		if n := &r.spaces[i]; n.published == published {
+			*place = i
 			return n
 		}
 	}
@@ -662,9 +669,15 @@ func (f *TextFinder) Look(r *Elements, row *Row, start int) {
 		f.group = f.group || row.Name == "group" || !r.Empty()
 		return
 	}
-	which := slices.Index(texts[:], row.Entry)
-	if which < 0 {
+	which := TitleOf
+	switch row.Entry {
+	default:
 		return
+	case MeansTitle:
+	case MeansSummary:
+		which = SummaryOf
+	case MeansContent:
+		which = ContentOf
 	}
 	if n := row.Rank(r.Format); n > f.ranks[which] {
 		f.places[which], f.ranks[which] = int32(r.Offset()-start), n
