@@ -1,6 +1,7 @@
 package xmlscan
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -39,7 +40,8 @@ type attrName struct{ space, local string }
 func (s *Scanner) Attrs() []Attr {
 	s.list = s.list[:0]
 	for i := range s.attrs {
-		s.list = append(s.list, s.attr(&s.attrs[i]))
+		a, to := &s.attrs[i], extend(&s.list)
+		to.Space, to.Prefix, to.Local, to.Raw = s.uri(a.name.space), s.prefix(a.name), s.local(a), s.doc[a.value:a.end]
 	}
 	return s.list
 }
@@ -87,7 +89,18 @@ func (s *Scanner) startTag(i int) Token {
 // push opens an element.
 func (s *Scanner) push(n name) {
 	s.name = n
-	s.open = append(s.open, frame{n, len(s.bindings), s.standard, len(s.langs), len(s.bases)})
+	f := extend(&s.open)
+	f.name, f.bindings, f.standard, f.langs, f.bases = n, len(s.bindings), s.standard, len(s.langs), len(s.bases)
+}
+
+// extend appends an element to fill in: one built elsewhere is copied.
+func extend[T any](all *[]T) *T {
+	n := len(*all)
+	if n == cap(*all) {
+		*all = slices.Grow(*all, 1)
+	}
+	*all = (*all)[:n+1]
+	return &(*all)[n]
 }
 
 // spaceOf returns the binding of the name of an element without attributes; noSpace if there is none.
@@ -133,23 +146,25 @@ func (s *Scanner) attribute(i int) int {
 		return -1
 	}
 	begin, end, plain := s.value(n.end)
-	if end < 0 || !s.addAttribute(attr{n, begin, end, plain}) {
+	if end < 0 || !s.addAttribute(n, begin, end, plain) {
 		return -1
 	}
 	return end + 1
 }
 
-// addAttribute takes an attribute. It returns false if the scan has ended.
-func (s *Scanner) addAttribute(a attr) bool {
-	if n := &a.name; s.doc[n.start] == 'x' {
-		switch written := s.written(*n); {
-		case written == "xmlns":
-			return s.declare("", s.valueOf(&a), n.start)
-		case n.local == n.start+len("xmlns:") && written[:len("xmlns:")] == "xmlns:":
-			return s.declare(s.local(&a), s.valueOf(&a), n.start)
-		}
+// addAttribute takes an attribute whose value is doc[begin:end]. It returns false if the scan has
+// ended.
+func (s *Scanner) addAttribute(n name, begin, end int, plain bool) bool {
+	a := extend(&s.attrs)
+	a.name, a.value, a.end, a.plain = n, begin, end, plain
+	if s.doc[n.start] != 'x' {
+		return true
 	}
-	s.attrs = append(s.attrs, a)
+	prefix, declares := declaredPrefix(s.written(n))
+	if declares {
+		s.attrs = s.attrs[:len(s.attrs)-1]
+		return s.declare(prefix, s.valueOf(a), n.start)
+	}
 	return true
 }
 
@@ -487,10 +502,6 @@ func (ns *namespaces) uri(space int) string {
 
 // prefix returns the prefix of a name; "" if there is none.
 func (ns *namespaces) prefix(n name) string { return ns.doc[n.start:max(n.start, n.local-1)] }
-
-func (ns *namespaces) attr(a *attr) Attr {
-	return Attr{Space: ns.uri(a.name.space), Prefix: ns.prefix(a.name), Local: ns.local(a), Raw: ns.doc[a.value:a.end]}
-}
 
 // valueOf returns the value of an attribute.
 func (ns *namespaces) valueOf(a *attr) string {
