@@ -154,6 +154,7 @@ type namespace struct {
 	odd              bool // it is misspelt
 	words            *words
 	isRSS            bool
+	prefix           string // the usual one, once requested
 }
 
 // mostSpaces is the maximum number of namespaces kept.
@@ -262,7 +263,10 @@ func (r *Elements) Person() Person { return personOf(r.Cursor, r.Base) }
 // variants.
 func PersonOf(text string) Person {
 	text = strings.TrimSpace(text)
-	if isAddress(text) {
+	switch {
+	case strings.IndexByte(text, '@') < 0:
+		return Person{Name: text}
+	case isAddress(text):
 		return Person{Email: text}
 	}
 	for _, form := range []struct {
@@ -301,6 +305,16 @@ func clip(s string) string { return xmlscan.Clip(s, 40) }
 // namespaces; each misspelt one gets one note.
 func (r *Elements) Space() string { return r.namespace().meant }
 
+// UsualPrefix returns the usual prefix of the current element's namespace, under which gofeed has it; ""
+// if there is none.
+func (r *Elements) UsualPrefix() string {
+	n := r.namespace()
+	if n.prefix == "" {
+		n.prefix = usualPrefixes()[n.meant]
+	}
+	return n.prefix
+}
+
 func (r *Elements) namespace() *namespace {
 	published, place := r.Cursor.Space(), &r.places[(r.SpaceID()+2)&(len(r.places)-1)]
 	if *place < len(r.spaces) {
@@ -314,7 +328,7 @@ func (r *Elements) namespace() *namespace {
 			return n
 		}
 	}
-	n := namespace{published, published, false, vocabularies()[published], IsRSS(published)}
+	n := namespace{published, published, false, vocabularies()[published], IsRSS(published), ""}
 	if n.words == nil {
 		n.meant = MeantSpace(published)
 		n.odd, n.words, n.isRSS = n.meant != published, wordsOf(n.meant), IsRSS(n.meant)

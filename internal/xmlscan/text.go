@@ -389,25 +389,26 @@ func appendReference(dst []byte, raw string) ([]byte, int) {
 // Unescape decodes the references in HTML without tags, as in the titles of RSS. Anything
 // else stays, such as a lone ampersand, or one without its semicolon.
 func Unescape(text string) string {
-	i := strings.IndexByte(text, '&')
-	if i < 0 {
+	var b strings.Builder
+	done, n := 0, 0
+	for i := indexFrom(text, 0, '&'); i < len(text); i = indexFrom(text, i+n, '&') {
+		var kind refKind
+		var r rune
+		switch kind, n, r = reference(text[i:]); kind {
+		case refSurrogates, refWindows:
+			b.WriteString(text[done:i])
+			b.WriteRune(r)
+			done = i + n
+		case refChar, refHTML:
+			b.WriteString(text[done:i])
+			b.WriteString(html.UnescapeString(text[i : i+n]))
+			done = i + n
+		}
+	}
+	if done == 0 {
 		return text
 	}
-	var b strings.Builder
-	for ; i >= 0; i = strings.IndexByte(text, '&') {
-		b.WriteString(text[:i])
-		kind, n, r := reference(text[i:])
-		switch kind {
-		case refSurrogates, refWindows:
-			b.WriteRune(r)
-		case refChar, refHTML:
-			b.WriteString(html.UnescapeString(text[i : i+n]))
-		default:
-			b.WriteString(text[i : i+n])
-		}
-		text = text[i+n:]
-	}
-	b.WriteString(text)
+	b.WriteString(text[done:])
 	return b.String()
 }
 
