@@ -330,6 +330,9 @@ const maxRelations = 16
 // specification, but some feeds have a list.
 func (r *xmlReading) appendRelations(links Links, link Link, offset int) Links {
 	rel, n := link.Rel, 0
+	if known(rel) { // nearly always
+		return append(links, link)
+	}
 	if strings.ContainsAny(rel, " \t\r\n") {
 		r.note("relation-list", "a link has one relation (RFC 4287 §4.2.7.2), not a list: "+clip(rel), offset)
 	}

@@ -102,19 +102,23 @@ func urlAttribute(name string) int {
 
 // Absolute returns HTML with its references resolved against base.
 func Absolute(body, base string) string {
-	body, _, _ = AbsoluteAndImage(body, base)
+	body, _, _ = absolute(body, base, false)
 	return body
 }
 
 // AbsoluteAndImage is Absolute, with the result of FirstImage for the text.
 func AbsoluteAndImage(body, base string) (text, image string, ok bool) {
+	return absolute(body, base, true)
+}
+
+func absolute(body, base string, wantsImage bool) (text, image string, ok bool) {
 	var b strings.Builder
 	from := htmlBase{base: base}
 	done, tags := 0, tagReader{html: body}
 	for tags.next() {
 		for _, ref := range tags.room[:tags.refs] {
 			abs, end := from.absolute(body, ref)
-			if !ok && ref.isImage(tags.name) {
+			if wantsImage && !ok && ref.isImage(tags.name) {
 				image, ok = unescapeValue(ref.changed(body, abs, end)), true
 			}
 			if end == 0 {

@@ -179,11 +179,15 @@ func pseudoAttribute(text, name string) (rest, value string, ok bool) {
 
 // cdata reads the CDATA section at i.
 func (s *Scanner) cdata(i int) Token {
-	body := i + len("<![CDATA[")
-	end := sectionEnd(s.doc, body)
-	if end < 0 {
-		return s.truncated()
+	if end := sectionEnd(s.doc, i+len("<![CDATA[")); end >= 0 {
+		return s.section(i, end)
 	}
+	return s.truncated()
+}
+
+// section reads the CDATA section at i whose text ends at end.
+func (s *Scanner) section(i, end int) Token {
+	body := i + len("<![CDATA[")
 	s.unended = false
 	if !s.again && nestedCData(s.doc[body:end]) >= 0 {
 		s.oddSections.add(s.doc[i:end])

@@ -354,13 +354,27 @@ func (c *Cursor) leafText() (tagEnd int, ok bool) {
 		return 0, false
 	}
 	doc, name, i := s.doc, s.written(s.name), s.end
-	end := indexFrom(doc, i, '<')
-	tagEnd = end + len("</") + len(name)
-	if tagEnd >= len(doc) || doc[end+1] != '/' || doc[tagEnd] != '>' || doc[end+2:tagEnd] != name {
+	isSection := hasPrefixAt(doc, i, "<![CDATA[")
+	end, after := 0, 0
+	if isSection {
+		if end = sectionEnd(doc, i+len("<![CDATA[")); end < 0 {
+			return 0, false
+		}
+		after = end + len("]]>")
+	} else {
+		end = indexFrom(doc, i, '<')
+		after = end
+	}
+	tagEnd = after + len("</") + len(name)
+	if tagEnd >= len(doc) || doc[after:after+2] != "</" || doc[tagEnd] != '>' || doc[after+2:tagEnd] != name {
 		return 0, false
 	}
-	s.tok, s.start, s.attrs = Text, i, s.attrs[:0]
-	s.textUntil(i, end)
+	s.start, s.attrs = i, s.attrs[:0]
+	if isSection {
+		s.tok = s.section(i, end)
+	} else {
+		s.tok = s.textUntil(i, end)
+	}
 	return tagEnd + 1, true
 }
 

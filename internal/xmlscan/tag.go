@@ -216,17 +216,16 @@ func (s *Scanner) quote(i int) int {
 
 // qname reads the qualified name at i; ok is false if the scan has ended.
 func (s *Scanner) qname(i int) (n name, ok bool) {
-	doc := s.doc
-	n = name{start: i, local: i, end: nameStopAt(doc, i), space: noSpace}
-	if n.end > i && hasPrefixAt(doc, n.end, ":") {
-		if end := nameStopAt(doc, n.end+1); end > n.end+1 {
-			n.local, n.end = n.end+1, end
+	doc, local, end := s.doc, i, nameStopAt(s.doc, i)
+	if end > i && hasPrefixAt(doc, end, ":") {
+		if after := nameStopAt(doc, end+1); after > end+1 {
+			local, end = end+1, after
 		}
 	}
-	if n.end == i || n.end == len(doc) || class[doc[i]]&nameStart == 0 || class[doc[n.end]]&nameByte != 0 {
+	if end == i || end == len(doc) || class[doc[i]]&nameStart == 0 || class[doc[end]]&nameByte != 0 {
 		return s.oddName(i)
 	}
-	return n, true
+	return name{start: i, local: local, end: end, space: noSpace}, true
 }
 
 // oddName is qname for names with characters beyond ASCII, or with more or other colons than one

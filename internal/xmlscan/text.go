@@ -246,13 +246,10 @@ func nameStartRune(r rune) bool {
 }
 
 // text reads character data from i up to the next markup.
-func (s *Scanner) text(i int) Token {
-	s.textUntil(i, indexFrom(s.doc, i, '<'))
-	return Text
-}
+func (s *Scanner) text(i int) Token { return s.textUntil(i, indexFrom(s.doc, i, '<')) }
 
 // textUntil reads character data from i up to the end.
-func (s *Scanner) textUntil(i, end int) {
+func (s *Scanner) textUntil(i, end int) Token {
 	switch s.end = end; {
 	case s.control(i) < end:
 		s.form = coded
@@ -264,6 +261,7 @@ func (s *Scanner) textUntil(i, end int) {
 	if !s.again && (s.form != literal || s.bracket(i) < end) {
 		s.noteText(i, end)
 	}
+	return Text
 }
 
 // AppendText appends the text of the current Text or CData to dst, with references decoded and line
