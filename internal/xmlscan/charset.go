@@ -494,6 +494,11 @@ func readUTF8(data string) (r reading) {
 	var b strings.Builder
 	b.Grow(len(data) + len(data)/16)
 	for i := 0; i < len(data); {
+		if after := beyondASCII(data, i); after > i {
+			b.WriteString(data[i:after])
+			i = after
+			continue
+		}
 		c, n := utf8.DecodeRuneInString(data[i:])
 		if both, ok := cesu8(data[i:]); ok {
 			c, n = both, cesuLength
@@ -547,12 +552,13 @@ func inspect(text string) inspection {
 	for i := 0; i < len(text) && in.valid; {
 		i = in.skipASCII(text, i)
 		for end := min(i+32, len(text)); i < end && in.valid; {
-			if c := text[i]; c < utf8.RuneSelf {
-				in.clean = in.clean && class[c]&decodeCData == 0
-				i++
-			} else {
+			if text[i] >= utf8.RuneSelf {
 				i += in.character(text[i:])
+				continue
 			}
+			after := beyondASCII(text[:end], i)
+			in.clean = in.clean && until(text[:after], i, decodeCData) == after
+			i = after
 		}
 	}
 	return in
@@ -898,12 +904,13 @@ func IndexTag(text, tag string) int {
 }
 
 func lowerASCII(s string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r + 'a' - 'A'
+	lower := []byte(s)
+	for i, c := range lower {
+		if 'A' <= c && c <= 'Z' {
+			lower[i] = c + 'a' - 'A'
 		}
-		return r
-	}, s)
+	}
+	return string(lower)
 }
 
 // HasEndTag reports whether there is an end tag of the element with the given name, in

@@ -623,21 +623,21 @@ func (n *notebook) noteText(i, end int) {
 
 // references notes the faults of the references in the text doc[i:end].
 func (n *notebook) references(i, end int) {
-	doc, done := n.doc[:end], i
-	for ; i < len(doc); i += 8 {
+	text, done := n.doc[i:end], 0
+	for k := 0; k < len(text); k += 8 {
 		var word uint64
-		if i+8 <= len(doc) {
-			word = eight(doc, i)
+		if k <= len(text)-8 {
+			word = eight(text, k)
 		} else {
-			word = last(doc, i)
+			word = last(text, k)
 		}
 		for marks := equal(word, '&'); marks != 0; marks &= marks - 1 {
-			at := i + first(marks)
-			if at+4 <= len(doc) && (doc[at:at+4] == "&lt;" || doc[at:at+4] == "&gt;") { // most of them
+			at := k + first(marks)
+			if at <= len(text)-4 && (text[at:at+4] == "&lt;" || text[at:at+4] == "&gt;") { // most of them
 				continue
 			}
 			if at >= done {
-				done = at + n.reference(at)
+				done = at + n.reference(i+at)
 			}
 		}
 	}

@@ -310,6 +310,11 @@ func appendEscaped(dst []byte, raw string) (to []byte, rest string) {
 			i, n = i+1, n+1
 			continue
 		}
+		if i+4 <= len(raw) && raw[i:i+4] == "&lt;" { // shortReference, for most of them
+			dst[n] = '<'
+			i, n = i+4, n+1
+			continue
+		}
 		size, c := shortReference(raw[i:])
 		if size == 0 {
 			return dst[:n], raw[i:]
