@@ -570,12 +570,17 @@ func (l *entryList) add(sc *xmlscan.Scope) *Entry {
 		l.room = make([]Entry, 0, min(max(4, 2*cap(l.room)), 1024))
 	}
 	l.own, l.lent = l.own[:0], 0
-	l.room = append(l.room, Entry{Head: l.in.head, scope: sc})
-	return &l.room[len(l.room)-1]
+	l.room = l.room[:len(l.room)+1] // an entry built elsewhere would be copied
+	e := &l.room[len(l.room)-1]
+	e.Head, e.scope = l.in.head, sc
+	return e
 }
 
 // drop forgets the entry begun last.
-func (l *entryList) drop() { l.room = l.room[:len(l.room)-1] }
+func (l *entryList) drop() {
+	l.room[len(l.room)-1] = Entry{}
+	l.room = l.room[:len(l.room)-1]
+}
 
 // keep adds an entry to the document, unless it exceeds a limit.
 func (l *entryList) keep(e *Entry, offset int, need xmlscan.Loan) {

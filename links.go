@@ -147,7 +147,12 @@ func (d *Document) says(rels ...string) bool {
 
 // has reports whether there is a link with any of the relations.
 func (l Links) has(rels ...string) bool {
-	return slices.ContainsFunc(l, func(link Link) bool { return slices.Contains(rels, link.Rel) })
+	for i := range l { // a Link is large
+		if slices.Contains(rels, l[i].Rel) {
+			return true
+		}
+	}
+	return false
 }
 
 const ianaRelation = "http://www.iana.org/assignments/relation/"
@@ -325,6 +330,9 @@ const maxRelations = 16
 // specification, but some feeds have a list.
 func (r *xmlReading) appendRelations(links Links, link Link, offset int) Links {
 	rel, n := link.Rel, 0
+	if known(rel) { // nearly always
+		return append(links, link)
+	}
 	if strings.ContainsAny(rel, " \t\r\n") {
 		r.note("relation-list", "a link has one relation (RFC 4287 §4.2.7.2), not a list: "+clip(rel), offset)
 	}

@@ -89,17 +89,49 @@ func (p Parser) Parse(r io.Reader, base string) (*Document, error) {
 
 // readAll reads all of r, or one byte more than the limit.
 func readAll(r io.Reader, limit int64) (string, error) {
-	var text strings.Builder
+	var text textBuilder
 	if known, ok := r.(interface { // strings.Reader, bytes.Buffer …
 		io.WriterTo
 		Len() int
 	}); ok && int64(known.Len()) <= limit {
-		text.Grow(known.Len())
+		text.whole = known.Len()
 		_, err := known.WriteTo(&text)
 		return text.String(), err
 	}
 	_, err := io.Copy(&text, io.LimitReader(r, max(limit, limit+1))) // the largest limit does not overflow
 	return text.String(), err
+}
+
+// A textBuilder is a strings.Builder that keeps a text given as one string, as a strings.Reader
+// gives it, without copying.
+type textBuilder struct {
+	strings.Builder
+	whole int    // the expected length; zero if unknown
+	given string // the whole text; "" if it is in the Builder
+}
+
+func (b *textBuilder) WriteString(s string) (int, error) {
+	if len(s) == b.whole && b.given == "" && b.Len() == 0 {
+		b.given = s
+		return len(s), nil
+	}
+	return b.Write([]byte(s))
+}
+
+func (b *textBuilder) Write(p []byte) (int, error) {
+	if b.Len() == 0 {
+		b.Grow(max(b.whole, len(b.given)+len(p)))
+		_, _ = b.Builder.WriteString(b.given)
+		b.given = ""
+	}
+	return b.Builder.Write(p)
+}
+
+func (b *textBuilder) String() string {
+	if b.given != "" {
+		return b.given
+	}
+	return b.Builder.String()
 }
 
 // decode reads a whole document as received, in the format told by its first character.
@@ -183,17 +215,12 @@ func (p Parser) peek(prefix, base string) (*Document, bool) {
 
 // openXML returns a reader of a document, decoded to UTF-8.
 func (p Parser) openXML(data, base string) (*documentReader, error) {
-	decode := xmlscan.DecodeOnce
-	if p.Strict {
-		decode = xmlscan.Decode
-	}
-	text, notes, err := decode(data, p.Header.Get("Content-Type"))
+	cursor, notes, err := xmlscan.Read(data, p.Header.Get("Content-Type"), p.Strict, p.limits().xml)
 	if err != nil {
 		return nil, &ParseError{URL: base, Reason: ReasonMalformed, Clause: clauseXML, Err: err}
 	}
-	text = xmlscan.Expand(text)
-	r := p.newDocumentReader(text, base)
-	r.xml.Cursor, r.decoding = xmlscan.New(text, r.limits.xml), notes
+	r := p.newDocumentReader(cursor.Document(), base)
+	r.xml.Cursor, r.decoding = cursor, notes
 	r.xml.Around(base)
 	r.addNotes(notes)
 	return r, nil

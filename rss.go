@@ -69,13 +69,20 @@ func (r *xmlReading) enclosure(links Links) Links {
 // ownPage returns an entry's link if it is on the host of the feed or of its site: a page elsewhere
 // is one the entry is about. An entry of a document without an address has no base at all.
 func (r *entryReader) ownPage(e *Entry) string {
-	page, _ := e.Links.Rel(relAlternate)
-	site, _ := r.doc.Links.Rel(relAlternate)
-	host := iri.Split(page.Href).Authority
-	if host == "" || r.doc.URL == "" || host != r.host && host != iri.Split(site.Href).Authority {
+	page, ok := e.Links.Rel(relAlternate)
+	if !ok || r.doc.URL == "" {
 		return ""
 	}
-	return page.Href
+	switch host := iri.Split(page.Href).Authority; host {
+	case "":
+	case r.host:
+		return page.Href
+	default:
+		if site, _ := r.doc.Links.Rel(relAlternate); host == iri.Split(site.Href).Authority {
+			return page.Href
+		}
+	}
+	return ""
 }
 
 // channelAuthor reads an author of a channel that is no person construct: its managingEditor,

@@ -63,6 +63,7 @@ type decoder struct {
 	base     string
 	err      error
 	elements int
+	texts    [2]illustrated    // an item's content and description
 	prefixes []xmlscan.Binding // the keys of extensions
 	few      [2]xmlscan.Binding
 }
@@ -84,6 +85,18 @@ func (d *decoder) fail(what string, limit int) {
 		Offset: d.r.Offset(), Line: line, Column: column, Err: fmt.Errorf("more than %d %s in one entry", limit, what),
 	}
 	d.r.Stop()
+}
+
+// An illustrated is a text, and the source of the first image in it.
+type illustrated struct {
+	text, image string
+	hasImage    bool
+}
+
+// illustrated reads the current element as text does.
+func (d *decoder) illustrated(to *illustrated) string {
+	to.text, to.image, to.hasImage = d.r.Construct().AbsoluteAndImage()
+	return to.text
 }
 
 // text reads the current element, with absolute references.
@@ -153,7 +166,7 @@ func (d *decoder) rssItem(e *feedhistory.Entry) {
 	for depth := r.Depth(); d.child(depth); {
 		if space := r.Space(); !r.IsOfRSS(space) && space != feedxml.RDF {
 			if space == feedxml.Content && r.Local() == "encoded" {
-				item.Content = d.text()
+				item.Content = d.illustrated(&d.texts[0])
 			} else {
 				d.extension(&item.Extensions)
 			}
@@ -163,7 +176,7 @@ func (d *decoder) rssItem(e *feedhistory.Entry) {
 		case "title":
 			item.Title = d.text()
 		case "description":
-			item.Description = d.text()
+			item.Description = d.illustrated(&d.texts[1])
 		case "pubDate":
 			item.Published = r.PlainText()
 		case "link":
@@ -201,7 +214,7 @@ func (d *decoder) rssExtensions(author string) {
 	item := &d.item
 	dc, itunes := &ext.DublinCoreExtension{}, &ext.ITunesItemExtension{}
 	if m := item.Extensions["dc"]; m != nil {
-		item.DublinCoreExt = ext.NewDublinCoreExtension(m)
+		item.DublinCoreExt = dublinCore(m)
 		dc = item.DublinCoreExt
 	}
 	if m := item.Extensions["itunes"]; m != nil {
@@ -237,7 +250,7 @@ func (d *decoder) rssExtensions(author string) {
 			item.Categories = append(item.Categories, term)
 		}
 	}
-	item.Image = rssImage(item, itunes.Image)
+	item.Image = d.rssImage(itunes.Image)
 }
 
 // markup returns the current text of the head section with its markup, if the
@@ -436,7 +449,7 @@ func (d *decoder) attributes() map[string]string {
 // namespace.
 func (d *decoder) prefix() string {
 	space, prefix := d.r.Space(), d.r.Prefix()
-	if usual, ok := feedxml.Prefix(space); ok {
+	if usual := d.r.UsualPrefix(); usual != "" {
 		return usual
 	}
 	if prefix == "" {
@@ -492,7 +505,8 @@ func rssAuthor(text string, atom []ext.Extension) *gofeed.Person {
 }
 
 // rssImage returns the item's image: one it names, or the first one in its text.
-func rssImage(item *gofeed.Item, itunes string) *gofeed.Image {
+func (d *decoder) rssImage(itunes string) *gofeed.Image {
+	item := &d.item
 	if itunes != "" {
 		return &gofeed.Image{URL: itunes}
 	}
@@ -506,12 +520,67 @@ func rssImage(item *gofeed.Item, itunes string) *gofeed.Image {
 			return &gofeed.Image{URL: enclosure.URL}
 		}
 	}
-	return imageIn(item.Content, item.Description)
+	for i, text := range [...]string{item.Content, item.Description} {
+		if known := &d.texts[i]; known.text != text {
+			if image := imageIn(text); image != nil {
+				return image
+			}
+		} else if known.hasImage {
+			return &gofeed.Image{URL: known.image}
+		}
+	}
+	return nil
 }
 
-// imageIn returns the first image in any of the texts; nil if there is none.
-func imageIn(texts ...string) *gofeed.Image {
-	src, ok := markup.FirstImage(texts...)
+// dublinCore is gofeed's NewDublinCoreExtension, which looks for each element there may be.
+func dublinCore(elements map[string][]ext.Extension) *ext.DublinCoreExtension {
+	dc := new(ext.DublinCoreExtension)
+	for name, list := range elements {
+		values := make([]string, len(list))
+		for i := range list {
+			values[i] = list[i].Value
+		}
+		switch name {
+		case "title":
+			dc.Title = values
+		case "creator":
+			dc.Creator = values
+		case "author":
+			dc.Author = values
+		case "subject":
+			dc.Subject = values
+		case "description":
+			dc.Description = values
+		case "publisher":
+			dc.Publisher = values
+		case "contributor":
+			dc.Contributor = values
+		case "date":
+			dc.Date = values
+		case "type":
+			dc.Type = values
+		case "format":
+			dc.Format = values
+		case "identifier":
+			dc.Identifier = values
+		case "source":
+			dc.Source = values
+		case "language":
+			dc.Language = values
+		case "relation":
+			dc.Relation = values
+		case "coverage":
+			dc.Coverage = values
+		case "rights":
+			dc.Rights = values
+		}
+	}
+	return dc
+}
+
+// imageIn returns the first image in a text; nil if there is none.
+func imageIn(text string) *gofeed.Image {
+	src, ok := markup.FirstImage(text)
 	if !ok {
 		return nil
 	}

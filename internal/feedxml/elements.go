@@ -144,6 +144,7 @@ type Elements struct {
 	page   string         // its own
 	next   int            // where a later text of the entry may begin; 0 if anything but its texts has been read
 	spaces []namespace    // of the document, or of entries read again
+	places [16]int        // where in spaces the latest one of each SpaceID is
 	bases  xmlscan.BaseChain
 }
 
@@ -153,6 +154,7 @@ type namespace struct {
 	odd              bool // it is misspelt
 	words            *words
 	isRSS            bool
+	prefix           string // the usual one, once requested
 }
 
 // mostSpaces is the maximum number of namespaces kept.
@@ -261,7 +263,10 @@ func (r *Elements) Person() Person { return personOf(r.Cursor, r.Base) }
 // variants.
 func PersonOf(text string) Person {
 	text = strings.TrimSpace(text)
-	if isAddress(text) {
+	switch {
+	case strings.IndexByte(text, '@') < 0:
+		return Person{Name: text}
+	case isAddress(text):
 		return Person{Email: text}
 	}
 	for _, form := range []struct {
@@ -300,14 +305,30 @@ func clip(s string) string { return xmlscan.Clip(s, 40) }
 // namespaces; each misspelt one gets one note.
 func (r *Elements) Space() string { return r.namespace().meant }
 
+// UsualPrefix returns the usual prefix of the current element's namespace, under which gofeed has it; ""
+// if there is none.
+func (r *Elements) UsualPrefix() string {
+	n := r.namespace()
+	if n.prefix == "" {
+		n.prefix = usualPrefixes()[n.meant]
+	}
+	return n.prefix
+}
+
 func (r *Elements) namespace() *namespace {
-	published := r.Cursor.Space()
-	for i := range r.spaces {
-		if n := &r.spaces[i]; n.published == published {
+	published, place := r.Cursor.Space(), &r.places[(r.SpaceID()+2)&(len(r.places)-1)]
+	if *place < len(r.spaces) {
+		if n := &r.spaces[*place]; n.published == published { // nearly always
 			return n
 		}
 	}
-	n := namespace{published, published, false, vocabularies()[published], IsRSS(published)}
+	for i := range r.spaces {
+		if n := &r.spaces[i]; n.published == published {
+			*place = i
+			return n
+		}
+	}
+	n := namespace{published, published, false, vocabularies()[published], IsRSS(published), ""}
 	if n.words == nil {
 		n.meant = MeantSpace(published)
 		n.odd, n.words, n.isRSS = n.meant != published, wordsOf(n.meant), IsRSS(n.meant)
@@ -662,9 +683,15 @@ func (f *TextFinder) Look(r *Elements, row *Row, start int) {
 		f.group = f.group || row.Name == "group" || !r.Empty()
 		return
 	}
-	which := slices.Index(texts[:], row.Entry)
-	if which < 0 {
+	which := TitleOf
+	switch row.Entry {
+	default:
 		return
+	case MeansTitle:
+	case MeansSummary:
+		which = SummaryOf
+	case MeansContent:
+		which = ContentOf
 	}
 	if n := row.Rank(r.Format); n > f.ranks[which] {
 		f.places[which], f.ranks[which] = int32(r.Offset()-start), n

@@ -92,12 +92,6 @@ func bareSpace(space string) string {
 	return strings.TrimRight(strings.TrimPrefix(space, "www."), "/#")
 }
 
-// Prefix returns the usual prefix of a namespace, under which gofeed has it.
-func Prefix(space string) (prefix string, ok bool) {
-	prefix, ok = usualPrefixes()[space]
-	return prefix, ok
-}
-
 // UsualPrefix returns the usual prefix of a namespace, also of those gofeed does not know;
 // "" if there is none.
 func UsualPrefix(space string) string {

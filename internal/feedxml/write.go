@@ -165,6 +165,15 @@ func (t Construct) Absolute() string {
 	return markup.Absolute(t.Body, t.Base)
 }
 
+// AbsoluteAndImage is Absolute, with the source of the first image in it, and whether there is one.
+func (t Construct) AbsoluteAndImage() (body, image string, ok bool) {
+	if !t.isMarkup() || t.Base == "" {
+		image, ok = markup.FirstImage(t.Body)
+		return t.Body, image, ok
+	}
+	return markup.AbsoluteAndImage(t.Body, t.Base)
+}
+
 // AsHTML returns the text as HTML with absolute references.
 func (t Construct) AsHTML() string {
 	if t.isMarkup() {

@@ -94,6 +94,13 @@ func Resolve(base, ref string) string {
 	if len(ref) > maxReference {
 		return ref
 	}
+	switch hasDots := strings.Contains(ref, "/."); { // most references have one of these forms
+	case hasDots:
+	case IsHTTP(ref):
+		return ref
+	case strings.HasPrefix(ref, "/") && !strings.HasPrefix(ref, "//") && IsHTTP(base):
+		return base[:authorityEnd(base)] + ref
+	}
 	r := Split(ref)
 	if r.Scheme != "" && !strings.Contains(r.Path, "/.") {
 		return ref
@@ -103,6 +110,15 @@ func Resolve(base, ref string) string {
 		return ref
 	}
 	return transform(b, r).String()
+}
+
+// authorityEnd returns where the authority of a URL ends, for which IsHTTP is true.
+func authorityEnd(url string) int {
+	end := strings.Index(url, "//") + len("//")
+	for end < len(url) && url[end] != '/' && url[end] != '?' && url[end] != '#' {
+		end++
+	}
+	return end
 }
 
 // transform is the algorithm of RFC 3986 §5.2.2, for the base b.

@@ -102,12 +102,25 @@ func urlAttribute(name string) int {
 
 // Absolute returns HTML with its references resolved against base.
 func Absolute(body, base string) string {
+	body, _, _ = absolute(body, base, false)
+	return body
+}
+
+// AbsoluteAndImage is Absolute, with the result of FirstImage for the text.
+func AbsoluteAndImage(body, base string) (text, image string, ok bool) {
+	return absolute(body, base, true)
+}
+
+func absolute(body, base string, wantsImage bool) (text, image string, ok bool) {
 	var b strings.Builder
 	from := htmlBase{base: base}
 	done, tags := 0, tagReader{html: body}
 	for tags.next() {
 		for _, ref := range tags.room[:tags.refs] {
 			abs, end := from.absolute(body, ref)
+			if wantsImage && !ok && ref.isImage(tags.name) {
+				image, ok = unescapeValue(ref.changed(body, abs, end)), true
+			}
 			if end == 0 {
 				continue
 			}
@@ -120,10 +133,24 @@ func Absolute(body, base string) string {
 		}
 	}
 	if done == 0 {
-		return body
+		return body, image, ok
 	}
 	b.WriteString(body[done:])
-	return b.String()
+	return b.String(), image, ok
+}
+
+// isImage reports whether a reference is the source of an image, in a tag of this name.
+func (r tagReference) isImage(tag string) bool { return r.attr == src && strings.EqualFold(tag, "img") }
+
+// changed returns a value after abs has replaced it up to end; see htmlBase.absolute.
+func (r tagReference) changed(body, abs string, end int) string {
+	switch {
+	case end == 0:
+		return body[r.begin:r.end]
+	case !r.quoted:
+		return abs[1 : len(abs)-1]
+	}
+	return abs + body[end:r.end]
 }
 
 // An htmlBase is the base of the references in a text.
@@ -141,11 +168,11 @@ func (b *htmlBase) absolute(body string, ref tagReference) (abs string, end int)
 	if isSet(attr) {
 		return b.absoluteSet(raw, ref)
 	}
-	amps := strings.Count(raw, "&")
-	if iri.IsHTTP(raw) && !strings.Contains(raw, "/.") && (amps == 0 || !strings.Contains(raw, "&#")) {
+	escaped := strings.IndexByte(raw, '&') >= 0
+	if iri.IsHTTP(raw) && !strings.Contains(raw, "/.") && (!escaped || !strings.Contains(raw, "&#")) {
 		return "", 0
 	}
-	if ref.quoted && attr != "ping" && (amps == 0 || amps == strings.Count(raw, "&amp;")) { // no other escapes, so the parts are visible
+	if ref.quoted && attr != "ping" && (!escaped || strings.Count(raw, "&") == strings.Count(raw, "&amp;")) { // the parts are visible
 		if prefix := b.prefix(raw); prefix != "" {
 			return prefix, ref.begin
 		}
@@ -228,19 +255,33 @@ func unescapeValue(raw string) string {
 // there is one.
 func FirstImage(texts ...string) (src string, ok bool) {
 	for _, text := range texts {
+		if !mayHaveImage(text) {
+			continue
+		}
 		tags := tagReader{html: text}
 		for tags.next() {
-			if !strings.EqualFold(tags.name, "img") {
-				continue
-			}
 			for _, ref := range tags.room[:tags.refs] {
-				if urlAttributes[ref.attr] == "src" {
+				if ref.isImage(tags.name) {
 					return unescapeValue(text[ref.begin:ref.end]), true
 				}
 			}
 		}
 	}
 	return "", false
+}
+
+// mayHaveImage reports whether there is the beginning of an image's tag in a text. It is cheaper than
+// reading tags.
+func mayHaveImage(text string) bool {
+	for i := 0; ; {
+		n := strings.IndexByte(text[i:], '<')
+		if n < 0 {
+			return false
+		}
+		if i += n + 1; i+len("img") <= len(text) && text[i]|0x20 == 'i' && strings.EqualFold(text[i:i+len("img")], "img") {
+			return true
+		}
+	}
 }
 
 // A tagReader finds the start tags with references in HTML.
@@ -348,6 +389,16 @@ func (t *tagReader) tag() bool {
 		i++
 	}
 	t.name, t.refs = s[t.at:i], 0
+	if i < len(s) && s[i] == '>' {
+		t.at = i + 1
+		return true
+	}
+	return t.attributes(i)
+}
+
+// attributes reads the rest of a tag from i on, and reports whether it ends.
+func (t *tagReader) attributes(i int) bool {
+	s := t.html
 	for seen := 0; i < len(s); {
 		if isSpace(s[i]) {
 			i++

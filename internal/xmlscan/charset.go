@@ -32,28 +32,39 @@ import (
 // changes an XML declaration of another charset to UTF-8. Clean UTF-8 without need of such a change is returned unchanged and without
 // copying; otherwise doc has at most three times as many bytes as data. The offsets in notes are offsets in doc.
 func Decode(data string, contentType string) (doc string, notes []Note, err error) {
-	return decode(data, contentType, false)
+	r, notes, err := decode(data, contentType, false)
+	return r.doc, notes, err
 }
 
-// DecodeOnce is Decode, but undoes a second encoding: see XMLEncodedOnce.
-func DecodeOnce(data string, contentType string) (doc string, notes []Note, err error) {
-	return decode(data, contentType, true)
+// Read returns a Cursor at the beginning of a document as received, which it decodes, and whose own
+// entities it expands. Unless strict, it also undoes a second encoding: see XMLEncodedOnce. The notes
+// are those of Decode.
+func Read(data, contentType string, strict bool, lim Limits) (c *Cursor, notes []Note, err error) {
+	r, notes, err := decode(data, contentType, !strict)
+	if err != nil {
+		return nil, nil, err
+	}
+	doc := Expand(r.doc)
+	c = New(doc, lim)
+	if r.clean && doc == r.doc {
+		c.ahead.control = len(doc)
+	}
+	return c, notes, nil
 }
 
-func decode(data string, contentType string, once bool) (doc string, notes []Note, err error) {
+func decode(data string, contentType string, once bool) (r reading, notes []Note, err error) {
 	sources := [2]source{{name: "Content-Type"}, {name: "XML declaration"}}
 	sources[0].set(contentCharset(contentType))
 	found, data := detect(data)
 	end := afterRoot(data)
 	data, tail := data[:end], data[end:]
-	var r reading
 	if found.name == "" {
 		label, _ := declaredCharset(data)
 		sources[1].set(label)
 		found, r, err = choose(data, sources[:])
 	} else {
 		if r, err = found.read(data); err != nil {
-			return "", nil, err
+			return reading{}, nil, err
 		}
 		label, _ := declaredCharset(r.doc)
 		sources[1].set(label)
@@ -62,7 +73,7 @@ func decode(data string, contentType string, once bool) (doc string, notes []Not
 		}
 	}
 	if err != nil {
-		return "", nil, err
+		return reading{}, nil, err
 	}
 	for _, s := range sources {
 		notes = s.appendNote(notes, found.name)
@@ -71,15 +82,17 @@ func decode(data string, contentType string, once bool) (doc string, notes []Not
 		var twice []Note
 		r.doc, twice = XMLEncodedOnce(r.doc)
 		notes = append(notes, twice...)
+		r.clean = r.clean && twice == nil
 	}
 	if tail != "" {
 		after, _ := found.read(tail)
-		r.doc += after.doc
+		r.doc, r.clean = r.doc+after.doc, r.clean && after.clean
 	}
-	doc = declareUTF8(r.doc)
-	r.at += len(doc) - len(r.doc) // it comes after the declaration
-	r.cesu += len(doc) - len(r.doc)
-	return doc, r.appendNotes(notes, found.name), nil
+	before := len(r.doc)
+	r.doc = declareUTF8(r.doc)
+	r.at += len(r.doc) - before // it comes after the declaration
+	r.cesu += len(r.doc) - before
+	return r, r.appendNotes(notes, found.name), nil
 }
 
 // afterRoot returns where an XML document ends if bytes beyond ASCII follow, which say
@@ -226,7 +239,7 @@ func fits(good, bad int) bool { return bad == 0 || good > 4*bad }
 
 // tally counts the characters of UTF-8 beyond ASCII, and the bytes outside of UTF-8.
 func tally(data string) (good, bad int) {
-	for i := 0; i < len(data); {
+	for i := beyondASCII(data, 0); i < len(data); i = beyondASCII(data, i) {
 		r, n := utf8.DecodeRuneInString(data[i:])
 		_, pair := cesu8(data[i:])
 		switch {
@@ -379,6 +392,7 @@ type reading struct {
 	pairs int // the number of characters in CESU-8
 	cesu  int // the offset of the first of them
 	ascii bool
+	clean bool // there are no control characters but tabs and newlines, as far as is known
 }
 
 // spoil counts a bad byte.
@@ -470,17 +484,21 @@ func isControl(b byte) bool { return 0x80 <= b && b <= 0x9F }
 
 // readUTF8 reads UTF-8, and other bytes as windows-1252.
 func readUTF8(data string) (r reading) {
-	if r.doc = data; isASCII(data) {
-		r.ascii = true
-		return r
-	}
-	if utf8.ValidString(data) {
-		r.cleanse()
+	r.doc = data
+	if in := inspect(data); in.valid {
+		if r.ascii, r.clean = in.ascii, in.clean; in.never {
+			r.cleanse()
+		}
 		return r
 	}
 	var b strings.Builder
 	b.Grow(len(data) + len(data)/16)
 	for i := 0; i < len(data); {
+		if after := beyondASCII(data, i); after > i {
+			b.WriteString(data[i:after])
+			i = after
+			continue
+		}
 		c, n := utf8.DecodeRuneInString(data[i:])
 		if both, ok := cesu8(data[i:]); ok {
 			c, n = both, cesuLength
@@ -495,7 +513,7 @@ func readUTF8(data string) (r reading) {
 		i += n
 	}
 	if r.bad > r.good { // the bytes look like UTF-8 by accident
-		r.doc, r.at = readLatin1(data), firstBeyondASCII(data)
+		r.doc, r.at = readLatin1(data), beyondASCII(data, 0)
 		return r
 	}
 	r.doc = b.String()
@@ -503,26 +521,78 @@ func readUTF8(data string) (r reading) {
 	return r
 }
 
-// isASCII reports whether there is nothing beyond ASCII in text, which is most often true.
-func isASCII(text string) bool {
-	i := 0
-	for ; i+32 <= len(text); i += 32 {
-		c := text[i : i+32]
-		if (eight(c)|eight(c[8:])|eight(c[16:])|eight(c[24:]))&0x8080808080808080 != 0 {
-			return false
+// isASCII reports whether there is nothing beyond ASCII in text.
+func isASCII(text string) bool { return beyondASCII(text, 0) == len(text) }
+
+// beyondASCII returns the offset of the first byte beyond ASCII from i on; the length of the text if
+// there is none.
+func beyondASCII(text string, i int) int {
+	for ; i <= len(text)-8; i += 8 {
+		if k := first(eight(text, i) & high); k < 8 {
+			return i + k
 		}
 	}
-	for ; i < len(text); i++ {
-		if text[i] >= utf8.RuneSelf {
-			return false
-		}
+	for i < len(text) && text[i] < utf8.RuneSelf {
+		i++
 	}
-	return true
+	return i
 }
 
-// firstBeyondASCII returns the offset of the first byte beyond ASCII.
-func firstBeyondASCII(data string) int {
-	return strings.IndexFunc(data, func(r rune) bool { return r >= utf8.RuneSelf })
+// An inspection tells which characters a text has.
+type inspection struct {
+	ascii bool // none beyond ASCII
+	valid bool // the text is UTF-8
+	clean bool // no control characters but tabs and newlines
+	never bool // U+FFFE or U+FFFF
+}
+
+// inspect examines a text in one pass, as far as it is UTF-8.
+func inspect(text string) inspection {
+	in := inspection{ascii: true, valid: true, clean: true}
+	for i := 0; i < len(text) && in.valid; {
+		i = in.skipASCII(text, i)
+		for end := min(i+32, len(text)); i < end && in.valid; {
+			if text[i] >= utf8.RuneSelf {
+				i += in.character(text[i:])
+				continue
+			}
+			after := beyondASCII(text[:end], i)
+			in.clean = in.clean && until(text[:after], i, decodeCData) == after
+			i = after
+		}
+	}
+	return in
+}
+
+// skipASCII returns where thirty-two bytes begin that are not all ASCII, or where fewer are left.
+func (in *inspection) skipASCII(text string, i int) int {
+	// The sum of a byte of ASCII and one of these has the highest bit if the byte is not less.
+	const space, tab, afterNewline = (0x80 - ' ') * ones, (0x80 - '\t') * ones, (0x80 - '\n' - 1) * ones
+	for ; i <= len(text)-32; i += 32 {
+		block := text[i : i+32]
+		a, b, c, d := eight(block, 0), eight(block, 8), eight(block, 16), eight(block, 24)
+		if (a|b|c|d)&high != 0 {
+			break
+		}
+		if (a+space)&(b+space)&(c+space)&(d+space)&high != high {
+			blankA, blankB := (a+tab)&^(a+afterNewline), (b+tab)&^(b+afterNewline)
+			blankC, blankD := (c+tab)&^(c+afterNewline), (d+tab)&^(d+afterNewline)
+			in.clean = in.clean && (a+space|blankA)&(b+space|blankB)&(c+space|blankC)&(d+space|blankD)&high == high
+		}
+	}
+	return i
+}
+
+// character examines the character beyond ASCII at the beginning of a text, and returns its length.
+func (in *inspection) character(text string) int {
+	in.ascii = false
+	if c := text[0]; 0xC2 <= c && c < 0xE0 && len(text) > 1 && text[1]&0xC0 == 0x80 { // the alphabets
+		return 2
+	}
+	r, n := utf8.DecodeRuneInString(text)
+	in.valid = r != utf8.RuneError || n > 1
+	in.never = in.never || r == 0xFFFE || r == 0xFFFF
+	return n
 }
 
 func readLatin1(data string) string {
@@ -558,7 +628,7 @@ func EncodedOnce(doc string) (string, []Note) {
 	if n < severalTwice {
 		return doc, nil
 	}
-	return text, []Note{{"encoded-twice", "the document is UTF-8 encoded twice", firstBeyondASCII(text)}}
+	return text, []Note{{"encoded-twice", "the document is UTF-8 encoded twice", beyondASCII(text, 0)}}
 }
 
 // XMLEncodedOnce is EncodedOnce for XML: if not the document, single texts in it may be
@@ -834,12 +904,13 @@ func IndexTag(text, tag string) int {
 }
 
 func lowerASCII(s string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r + 'a' - 'A'
+	lower := []byte(s)
+	for i, c := range lower {
+		if 'A' <= c && c <= 'Z' {
+			lower[i] = c + 'a' - 'A'
 		}
-		return r
-	}, s)
+	}
+	return string(lower)
 }
 
 // HasEndTag reports whether there is an end tag of the element with the given name, in

@@ -179,21 +179,37 @@ func pseudoAttribute(text, name string) (rest, value string, ok bool) {
 
 // cdata reads the CDATA section at i.
 func (s *Scanner) cdata(i int) Token {
+	if end := sectionEnd(s.doc, i+len("<![CDATA[")); end >= 0 {
+		return s.section(i, end)
+	}
+	return s.truncated()
+}
+
+// section reads the CDATA section at i whose text ends at end.
+func (s *Scanner) section(i, end int) Token {
 	body := i + len("<![CDATA[")
-	n := strings.Index(s.doc[body:], "]]>")
-	if n < 0 {
-		return s.truncated()
-	}
 	s.unended = false
-	if !s.again && nestedCData(s.doc[body:body+n]) >= 0 {
-		s.oddSections.add(s.doc[i : body+n])
+	if !s.again && nestedCData(s.doc[body:end]) >= 0 {
+		s.oddSections.add(s.doc[i:end])
 	}
-	if s.form = coded; s.control(body) >= body+n {
-		s.form = literal
+	if s.form = literal; s.control(body) < end {
+		s.form = coded
+		s.controls(body, end)
 	}
-	s.controls(body, body+n)
-	s.end = body + n + len("]]>")
+	s.end = end + len("]]>")
 	return CData
+}
+
+// sectionEnd returns the offset of the first "]]>" from i on; -1 if there is none. Brackets are rare.
+func sectionEnd(doc string, i int) int {
+	for ; ; i++ {
+		if i = indexFrom(doc, i, ']'); i == len(doc) {
+			return nowhere
+		}
+		if hasPrefixAt(doc, i, "]]>") {
+			return i
+		}
+	}
 }
 
 // doctype passes over a DOCTYPE; i is after its keyword. Its internal subset may have

@@ -781,7 +781,7 @@ func (m *Mender) attribute(p piece) bool {
 		return true
 	}
 	m.noteValue(p.from, p.to)
-	return m.addAttribute(name{start: p.at, local: p.nameEnd - len(local), end: p.nameEnd, space: noSpace}, p.from, p.to)
+	return m.addAttribute(name{start: p.at, local: p.nameEnd - len(local), end: p.nameEnd, space: noSpace}, p.from, p.to, false)
 }
 
 // appendPieces appends the attributes of the current start tag, rewritten.

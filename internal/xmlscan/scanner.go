@@ -203,6 +203,13 @@ func (s *Scanner) afterRoot(at int) {
 	s.part = ended
 }
 
+// Document returns the whole document.
+func (s *Scanner) Document() string { return s.doc }
+
+// SpaceID returns a number for the namespace of the current Start or End, which only elements with the
+// same declaration share; it is at least -2.
+func (s *Scanner) SpaceID() int { return s.name.space }
+
 // Depth returns the number of open elements. At a Start this includes the element itself, at its
 // End it does not.
 func (s *Scanner) Depth() int { return len(s.open) }
@@ -272,11 +279,12 @@ func (c *Cursor) Next() Token {
 		return c.Mender.next()
 	}
 	s := &c.Scanner
-	s.tok = s.step()
-	for s.tok == misc {
-		s.tok = s.step()
+	tok := s.step()
+	for tok == misc {
+		tok = s.step()
 	}
-	return s.tok
+	s.tok = tok
+	return tok
 }
 
 // step moves to the next token, misc included.
@@ -297,17 +305,92 @@ func (c *Cursor) step() Token {
 // visits the children of the current element, however much of each the body consumes. Child(0)
 // moves to the root.
 func (c *Cursor) Child(depth int) bool {
+	if len(c.open) > depth {
+		c.skipLeaf()
+	}
 	for len(c.open) >= depth {
-		switch c.Next() {
+		switch c.nextTag() {
 		case Stop:
 			return false
 		case Start:
 			if len(c.open) == depth+1 {
 				return true
 			}
+			c.skipLeaf()
 		}
 	}
 	return false
+}
+
+// nextTag is Next where only tags matter: it passes over white space before one.
+func (c *Cursor) nextTag() Token {
+	s := &c.Scanner
+	if s.empty || s.tok == Stop || len(s.open) == 0 || c.Mender != nil {
+		return c.Next()
+	}
+	i := skipSpace(s.doc, s.end)
+	if i+1 >= len(s.doc) || s.doc[i] != '<' {
+		return c.Next()
+	}
+	switch next := s.doc[i+1]; {
+	case class[next]&nameStart != 0:
+		s.start, s.attrs = i, s.attrs[:0]
+		s.tok = s.startTag(i + len("<"))
+	case next == '/':
+		s.start, s.attrs = i, s.attrs[:0]
+		s.tok = s.endTag(i + len("</"))
+	default:
+		s.end = i
+		return c.Next()
+	}
+	return s.tok
+}
+
+// leafText moves from the Start of an element with nothing but text to that text, perhaps an empty one.
+// Then leave moves to its End.
+func (c *Cursor) leafText() (tagEnd int, ok bool) {
+	s := &c.Scanner
+	if s.tok != Start || s.empty || c.Mender != nil {
+		return 0, false
+	}
+	doc, name, i := s.doc, s.written(s.name), s.end
+	isSection := hasPrefixAt(doc, i, "<![CDATA[")
+	end, after := 0, 0
+	if isSection {
+		if end = sectionEnd(doc, i+len("<![CDATA[")); end < 0 {
+			return 0, false
+		}
+		after = end + len("]]>")
+	} else {
+		end = indexFrom(doc, i, '<')
+		after = end
+	}
+	tagEnd = after + len("</") + len(name)
+	if tagEnd >= len(doc) || doc[after:after+2] != "</" || doc[tagEnd] != '>' || doc[after+2:tagEnd] != name {
+		return 0, false
+	}
+	s.start, s.attrs = i, s.attrs[:0]
+	if isSection {
+		s.tok = s.section(i, end)
+	} else {
+		s.tok = s.textUntil(i, end)
+	}
+	return tagEnd + 1, true
+}
+
+// leave moves from the text of an element to its End, which ends at tagEnd.
+func (c *Cursor) leave(tagEnd int) {
+	c.start, c.tok = c.end, End
+	c.pop(tagEnd)
+}
+
+// skipLeaf moves over an element with nothing but text.
+func (c *Cursor) skipLeaf() (skipped bool) {
+	tagEnd, ok := c.leafText()
+	if ok {
+		c.leave(tagEnd)
+	}
+	return ok
 }
 
 // Seek makes the cursor continue at a later offset, at which a child of the current element
@@ -320,12 +403,16 @@ func (c *Cursor) Skip() {
 		return
 	}
 	c.nested = false
+	if c.skipLeaf() {
+		return
+	}
 	for depth := len(c.open); len(c.open) >= depth; {
-		switch c.Next() {
+		switch c.nextTag() {
 		case Stop:
 			return
 		case Start:
 			c.nested = true
+			c.skipLeaf()
 		}
 	}
 }
@@ -340,6 +427,15 @@ func (c *Cursor) ElementText() string {
 	// The first run of plain text needs no buffer unless another follows.
 	only, buf := "", c.buf[:0]
 	c.nested = false
+	if tagEnd, ok := c.leafText(); ok {
+		if c.form == literal {
+			only = c.raw()
+		} else {
+			buf = c.AppendText(slices.Grow(buf, c.end-c.start+spare))
+		}
+		c.leave(tagEnd)
+		return c.joined(only, buf)
+	}
 	for depth := len(c.open); len(c.open) >= depth; {
 		switch c.Next() {
 		case Stop:
@@ -351,7 +447,7 @@ func (c *Cursor) ElementText() string {
 				only = c.raw()
 				continue
 			}
-			buf = c.AppendText(append(slices.Grow(buf, len(only)+c.end-c.start), only...))
+			buf = c.AppendText(append(slices.Grow(buf, len(only)+c.end-c.start+spare), only...))
 			only = ""
 		}
 	}
@@ -513,9 +609,7 @@ func (n *notebook) note(code string, at int, message, detail string) {
 func (n *notebook) noteText(i, end int) {
 	for ; ; i++ {
 		next := min(n.control(i), n.bracket(i), end)
-		for amp := n.ampersand(i); amp < next; amp = n.ampersand(i) {
-			i = amp + n.reference(amp)
-		}
+		n.references(i, next)
 		switch i = next; {
 		case i == end:
 			return
@@ -523,6 +617,28 @@ func (n *notebook) noteText(i, end int) {
 			n.note("cdata-end-in-text", i, "]]> in text", "")
 		case n.doc[i] != ']' && n.doc[i] != '\r':
 			n.noteControl(i)
+		}
+	}
+}
+
+// references notes the faults of the references in the text doc[i:end].
+func (n *notebook) references(i, end int) {
+	text, done := n.doc[i:end], 0
+	for k := 0; k < len(text); k += 8 {
+		var word uint64
+		if k <= len(text)-8 {
+			word = eight(text, k)
+		} else {
+			word = last(text, k)
+		}
+		for marks := equal(word, '&'); marks != 0; marks &= marks - 1 {
+			at := k + first(marks)
+			if at <= len(text)-4 && (text[at:at+4] == "&lt;" || text[at:at+4] == "&gt;") { // most of them
+				continue
+			}
+			if at >= done {
+				done = at + n.reference(i+at)
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package xmlscan
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -18,7 +19,7 @@ type Attr struct {
 // Value returns the attribute's value, with references decoded and white space turned into spaces
 // (XML 1.0 §3.3.3).
 func (a Attr) Value() string {
-	if until(a.Raw, 0, decodeValue) == len(a.Raw) {
+	if isPlainValue(a.Raw) {
 		return a.Raw
 	}
 	var room [64]byte
@@ -29,6 +30,7 @@ func (a Attr) Value() string {
 type attr struct {
 	name       name
 	value, end int
+	plain      bool // the value means its characters; false if unknown
 }
 
 type attrName struct{ space, local string }
@@ -38,7 +40,8 @@ type attrName struct{ space, local string }
 func (s *Scanner) Attrs() []Attr {
 	s.list = s.list[:0]
 	for i := range s.attrs {
-		s.list = append(s.list, s.attr(&s.attrs[i]))
+		a, to := &s.attrs[i], extend(&s.list)
+		to.Space, to.Prefix, to.Local, to.Raw = s.uri(a.name.space), s.prefix(a.name), s.local(a), s.doc[a.value:a.end]
 	}
 	return s.list
 }
@@ -47,7 +50,7 @@ func (s *Scanner) Attrs() []Attr {
 func (s *Scanner) Attr(space, local string) (value string, ok bool) {
 	for i := range s.attrs {
 		if a := &s.attrs[i]; s.local(a) == local && s.uri(a.name.space) == space {
-			return s.attr(a).Value(), true
+			return s.valueOf(a), true
 		}
 	}
 	return "", false
@@ -69,6 +72,13 @@ func (s *Scanner) startTag(i int) Token {
 	}
 	s.part = inBody
 	s.dropped = s.dropped[:0]
+	if s.doc[n.end] == '>' {
+		if n.space = s.spaceOf(n); n.space != noSpace || n.local == n.start { // nearly always
+			s.push(n)
+			s.end, s.declared = n.end+1, len(s.bindings)
+			return Start
+		}
+	}
 	s.push(n)
 	if !s.attributes(n.end) || !s.resolveNames() {
 		return Stop
@@ -79,7 +89,26 @@ func (s *Scanner) startTag(i int) Token {
 // push opens an element.
 func (s *Scanner) push(n name) {
 	s.name = n
-	s.open = append(s.open, frame{n, len(s.bindings), s.standard, len(s.langs), len(s.bases)})
+	f := extend(&s.open)
+	f.name, f.bindings, f.standard, f.langs, f.bases = n, len(s.bindings), s.standard, len(s.langs), len(s.bases)
+}
+
+// extend appends an element to fill in: one built elsewhere is copied.
+func extend[T any](all *[]T) *T {
+	n := len(*all)
+	if n == cap(*all) {
+		*all = slices.Grow(*all, 1)
+	}
+	*all = (*all)[:n+1]
+	return &(*all)[n]
+}
+
+// spaceOf returns the binding of the name of an element without attributes; noSpace if there is none.
+func (s *Scanner) spaceOf(n name) int {
+	if n.local == n.start {
+		return s.standard
+	}
+	return s.binding(s.prefix(n))
 }
 
 // attributes reads the rest of a start tag from i on. It returns false if the scan has ended.
@@ -116,8 +145,8 @@ func (s *Scanner) attribute(i int) int {
 	if !ok {
 		return -1
 	}
-	begin, end := s.value(n.end)
-	if end < 0 || !s.addAttribute(n, begin, end) {
+	begin, end, plain := s.value(n.end)
+	if end < 0 || !s.addAttribute(n, begin, end, plain) {
 		return -1
 	}
 	return end + 1
@@ -125,60 +154,78 @@ func (s *Scanner) attribute(i int) int {
 
 // addAttribute takes an attribute whose value is doc[begin:end]. It returns false if the scan has
 // ended.
-func (s *Scanner) addAttribute(n name, begin, end int) bool {
-	switch written := s.doc[n.start:n.end]; {
-	case written == "xmlns":
-		return s.declare("", s.doc[begin:end], n.start)
-	case n.local == n.start+len("xmlns:") && written[:n.local-n.start] == "xmlns:":
-		return s.declare(s.doc[n.local:n.end], s.doc[begin:end], n.start)
+func (s *Scanner) addAttribute(n name, begin, end int, plain bool) bool {
+	a := extend(&s.attrs)
+	a.name, a.value, a.end, a.plain = n, begin, end, plain
+	if s.doc[n.start] != 'x' {
+		return true
 	}
-	s.attrs = append(s.attrs, attr{n, begin, end})
+	prefix, declares := declaredPrefix(s.written(n))
+	if declares {
+		s.attrs = s.attrs[:len(s.attrs)-1]
+		return s.declare(prefix, s.valueOf(a), n.start)
+	}
 	return true
 }
 
 // value reads the equals sign from i on and the quoted value after it. It returns the range within
-// the quotes; end is -1 if the scan has ended.
-func (s *Scanner) value(i int) (begin, end int) {
+// the quotes, and whether it is plain; end is -1 if the scan has ended.
+func (s *Scanner) value(i int) (begin, end int, plain bool) {
+	doc := s.doc
+	if !hasPrefixAt(doc, i, `="`) {
+		if i = s.quote(i); i < 0 {
+			return 0, -1, false
+		}
+	} else {
+		i++
+	}
+	begin = i + 1
+	if end = valueEnd(doc, begin, doc[i]); end < len(doc) && doc[end] == doc[i] {
+		return begin, end, true
+	}
+	n := strings.IndexByte(doc[begin:], doc[i])
+	if n < 0 {
+		s.noteValue(begin, len(doc))
+		s.truncated()
+		return 0, -1, false
+	}
+	s.noteValue(begin, begin+n)
+	return begin, begin + n, false
+}
+
+// quote reads the equals sign from i on, and returns where the quote after it is; -1 if the scan has
+// ended.
+func (s *Scanner) quote(i int) int {
 	doc := s.doc
 	i = skipSpace(doc, i)
 	if i < len(doc) && doc[i] != '=' {
 		s.syntax(i, "attribute without a value")
-		return 0, -1
+		return nowhere
 	}
 	i = skipSpace(doc, i+1)
-	if i >= len(doc) {
+	switch {
+	case i >= len(doc):
 		s.truncated()
-		return 0, -1
-	}
-	quote := doc[i]
-	if quote != '"' && quote != '\'' {
+		return nowhere
+	case doc[i] != '"' && doc[i] != '\'':
 		s.syntax(i, "attribute value without quotes")
-		return 0, -1
+		return nowhere
 	}
-	begin = i + 1
-	n := strings.IndexByte(doc[begin:], quote)
-	if n < 0 {
-		s.noteValue(begin, len(doc))
-		s.truncated()
-		return 0, -1
-	}
-	s.noteValue(begin, begin+n)
-	return begin, begin + n
+	return i
 }
 
 // qname reads the qualified name at i; ok is false if the scan has ended.
 func (s *Scanner) qname(i int) (n name, ok bool) {
-	doc := s.doc
-	n = name{start: i, local: i, end: until(doc, i, nameStop), space: noSpace}
-	if n.end > i && hasPrefixAt(doc, n.end, ":") {
-		if end := until(doc, n.end+1, nameStop); end > n.end+1 {
-			n.local, n.end = n.end+1, end
+	doc, local, end := s.doc, i, nameStopAt(s.doc, i)
+	if end > i && hasPrefixAt(doc, end, ":") {
+		if after := nameStopAt(doc, end+1); after > end+1 {
+			local, end = end+1, after
 		}
 	}
-	if n.end == i || n.end == len(doc) || class[doc[i]]&nameStart == 0 || class[doc[n.end]]&nameByte != 0 {
+	if end == i || end == len(doc) || class[doc[i]]&nameStart == 0 || class[doc[end]]&nameByte != 0 {
 		return s.oddName(i)
 	}
-	return n, true
+	return name{start: i, local: local, end: end, space: noSpace}, true
 }
 
 // oddName is qname for names with characters beyond ASCII, or with more or other colons than one
@@ -247,7 +294,7 @@ func (s *Scanner) inherit(a *attr) {
 	at := a.name.start
 	switch s.local(a) {
 	case "base":
-		b := Base{Ref: s.attr(a).Value(), At: at}
+		b := Base{Ref: s.valueOf(a), At: at}
 		switch b.Reach = ReachOf(b.Ref); {
 		case strings.Contains(b.Ref, "://"):
 		case len(s.bases) > 0:
@@ -263,7 +310,7 @@ func (s *Scanner) inherit(a *attr) {
 			s.dropped = append(s.dropped, at)
 			return
 		}
-		s.langs = append(s.langs, s.attr(a).Value())
+		s.langs = append(s.langs, s.valueOf(a))
 	}
 }
 
@@ -317,20 +364,23 @@ func (s *Scanner) endTag(i int) Token {
 		return s.syntax(s.start, "end tag without a start tag")
 	}
 	name := s.written(s.open[len(s.open)-1].name)
-	if !hasPrefixAt(s.doc, i, name) {
-		if strings.HasPrefix(name, s.doc[i:]) {
-			return s.truncated()
-		}
-		return s.mismatch(i, name)
-	}
-	i = skipSpace(s.doc, i+len(name))
+	end := i + len(name)
 	switch {
-	case i == len(s.doc):
+	case end < len(s.doc) && s.doc[end] == '>' && s.doc[i:end] == name: // nearly always
+		return s.pop(end + 1)
+	case !hasPrefixAt(s.doc, i, name) && strings.HasPrefix(name, s.doc[i:]):
 		return s.truncated()
-	case s.doc[i] != '>':
+	case !hasPrefixAt(s.doc, i, name):
 		return s.mismatch(i, name)
 	}
-	return s.pop(i + 1)
+	end = skipSpace(s.doc, end)
+	switch {
+	case end == len(s.doc):
+		return s.truncated()
+	case s.doc[end] != '>':
+		return s.mismatch(end, name)
+	}
+	return s.pop(end + 1)
 }
 
 func (s *Scanner) mismatch(i int, name string) Token {
@@ -342,9 +392,15 @@ func (s *Scanner) pop(end int) Token {
 	n := len(s.open) - 1
 	f := &s.open[n]
 	s.name = f.name
-	s.bindings, s.standard = s.bindings[:f.bindings], f.standard
-	s.langs = s.langs[:f.langs]
-	s.bases = s.bases[:f.bases]
+	if f.bindings < len(s.bindings) {
+		s.bindings, s.standard = s.bindings[:f.bindings], f.standard
+	}
+	if f.langs < len(s.langs) {
+		s.langs = s.langs[:f.langs]
+	}
+	if f.bases < len(s.bases) {
+		s.bases = s.bases[:f.bases]
+	}
 	s.open = s.open[:n]
 	s.end = end
 	return End
@@ -446,8 +502,13 @@ func (ns *namespaces) uri(space int) string {
 // prefix returns the prefix of a name; "" if there is none.
 func (ns *namespaces) prefix(n name) string { return ns.doc[n.start:max(n.start, n.local-1)] }
 
-func (ns *namespaces) attr(a *attr) Attr {
-	return Attr{Space: ns.uri(a.name.space), Prefix: ns.prefix(a.name), Local: ns.local(a), Raw: ns.doc[a.value:a.end]}
+// valueOf returns the value of an attribute.
+func (ns *namespaces) valueOf(a *attr) string {
+	raw := ns.doc[a.value:a.end]
+	if a.plain {
+		return raw
+	}
+	return Attr{Raw: raw}.Value()
 }
 
 func (ns *namespaces) local(a *attr) string { return ns.doc[a.name.local:a.name.end] }
@@ -456,8 +517,8 @@ func (ns *namespaces) local(a *attr) string { return ns.doc[a.name.local:a.name.
 func (ns *namespaces) written(n name) string { return ns.doc[n.start:n.end] }
 
 // declare binds a prefix on the current element. It returns false if the scan has ended.
-func (s *Scanner) declare(prefix, raw string, at int) bool {
-	uri := intern(Attr{Raw: raw}.Value())
+func (s *Scanner) declare(prefix, uri string, at int) bool {
+	uri = intern(uri)
 	switch {
 	case prefix == "xml" && uri == XMLNamespace:
 		return true

@@ -1,7 +1,10 @@
 package xmlscan
 
 import (
+	"encoding/binary"
 	"html"
+	"math/bits"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf16"
@@ -59,7 +62,7 @@ func indexFrom(doc string, i int, c byte) int {
 func control(doc string, i int) int {
 	rest := doc[i:]
 	for ; len(rest) >= 16; rest = rest[16:] {
-		a, b := eight(rest), eight(rest[8:])
+		a, b := eight(rest, 0), eight(rest, 8)
 		if spaced(a)&spaced(b)|low != full && (spaced(a)|blank(a))&(spaced(b)|blank(b))|low != full {
 			break
 		}
@@ -72,8 +75,22 @@ func control(doc string, i int) int {
 const (
 	ones = 0x0101010101010101
 	low  = 0x7f7f7f7f7f7f7f7f
+	high = 0x8080808080808080
 	full = 0xffffffffffffffff
 )
+
+// equal marks the bytes of a word that are c.
+func equal(word uint64, c byte) uint64 {
+	word ^= uint64(c) * ones
+	return ^(word&low + low | word | low)
+}
+
+// less marks the first byte of a word that is less than c, which is of ASCII. The other bits, and the
+// marks after that byte, mean nothing.
+func less(word uint64, c byte) uint64 { return (word - uint64(c)*ones) &^ word }
+
+// first returns the index of the first byte marked in a word; 8 if there is none.
+func first(marks uint64) int { return bits.TrailingZeros64(marks) / 8 }
 
 // spaced marks the bytes not below the space.
 func spaced(word uint64) uint64 { return word&low + 0x60*ones | word }
@@ -83,11 +100,19 @@ func blank(word uint64) uint64 {
 	return ^(((word&low ^ '\t'*ones) + low) & ((word&low ^ '\n'*ones) + low))
 }
 
-// eight returns the first eight bytes as a number.
-func eight(s string) uint64 {
-	_ = s[7]
+// eight returns the eight bytes of s at i as a number.
+func eight(s string, i int) uint64 {
+	s = s[i : i+8]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// last returns the bytes of s from i on, which are fewer than eight, as a number.
+func last(s string, i int) (word uint64) {
+	for k := len(s) - 1; k >= i; k-- {
+		word = word<<8 | uint64(s[k])
+	}
+	return word
 }
 
 // The classes of bytes. The scanner's loops run over bytes of one class, and examine only
@@ -132,6 +157,47 @@ func skipSpace(s string, i int) int {
 		i++
 	}
 	return i
+}
+
+// nameStopAt returns the index of the first byte from i on that is not of a name, or needs attention.
+func nameStopAt(s string, i int) int {
+	for i+8 <= len(s) {
+		k := first(notLetters(eight(s, i)))
+		if i += k; k < 8 {
+			break
+		}
+	}
+	return until(s, i, nameStop)
+}
+
+// notLetters marks the bytes of a word that are not letters of ASCII.
+func notLetters(word uint64) uint64 {
+	lower := (word | ' '*ones) & low
+	return ^((lower+(0x80-'a')*ones)&^(lower+(0x80-'z'-1)*ones))&high | word&high
+}
+
+// valueEnd returns the index of the quote after a value, from i on, or of the first byte before it
+// that needs attention; perhaps of an earlier one in the last eight bytes of the document.
+func valueEnd(s string, i int, quote byte) int {
+	for i+8 <= len(s) {
+		word := eight(s, i)
+		k := first((less(word, ' ') | less(word^uint64(quote)*ones, 1) | less(word^'&'*ones, 1) | less(word^'<'*ones, 1)) & high)
+		if i += k; k < 8 {
+			break
+		}
+	}
+	return i
+}
+
+// isPlainValue reports whether the value of an attribute means its characters.
+func isPlainValue(s string) bool {
+	i := 0
+	for ; i <= len(s)-8; i += 8 {
+		if word := eight(s, i); (less(word, ' ')|less(word^'&'*ones, 1))&high != 0 {
+			return false
+		}
+	}
+	return until(s, i, decodeValue) == len(s)
 }
 
 // until returns the index of the first byte of class c from i on.
@@ -180,21 +246,20 @@ func nameStartRune(r rune) bool {
 }
 
 // text reads character data from i up to the next markup.
-func (s *Scanner) text(i int) Token {
-	s.end = len(s.doc)
-	if n := strings.IndexByte(s.doc[i:], '<'); n >= 0 {
-		s.end = i + n
-	}
-	switch {
-	case s.control(i) < s.end:
+func (s *Scanner) text(i int) Token { return s.textUntil(i, indexFrom(s.doc, i, '<')) }
+
+// textUntil reads character data from i up to the end.
+func (s *Scanner) textUntil(i, end int) Token {
+	switch s.end = end; {
+	case s.control(i) < end:
 		s.form = coded
-	case s.ampersand(i) < s.end:
+	case s.ampersand(i) < end:
 		s.form = escaped
 	default:
 		s.form = literal
 	}
-	if !s.again && (s.form != literal || s.bracket(i) < s.end) {
-		s.noteText(i, s.end)
+	if !s.again && (s.form != literal || s.bracket(i) < end) {
+		s.noteText(i, end)
 	}
 	return Text
 }
@@ -211,15 +276,53 @@ func (s *Scanner) AppendText(dst []byte) []byte {
 	case s.form == coded:
 		return appendDecoded(dst, raw, decodeText)
 	}
-	for {
-		i := strings.IndexByte(raw, '&')
-		if i < 0 {
-			return append(dst, raw...)
+	for raw != "" {
+		dst, raw = appendEscaped(dst, raw)
+		if raw != "" {
+			var n int
+			dst, n = appendReference(dst, raw)
+			raw = raw[n:]
 		}
-		var n int
-		dst, n = appendReference(append(dst, raw[:i]...), raw[i:])
-		raw = raw[i+n:]
 	}
+	return dst
+}
+
+// spare is the room appendEscaped needs behind its text.
+const spare = 8
+
+// appendEscaped appends text up to the first ampersand that begins none of the references which
+// shortReference knows, and returns the rest. It copies a word at a time, also beyond an ampersand:
+// the next one overwrites that.
+func appendEscaped(dst []byte, raw string) (to []byte, rest string) {
+	n := len(dst)
+	dst = slices.Grow(dst, len(raw)+spare)
+	dst = dst[:cap(dst)]
+	for i := 0; i < len(raw); {
+		if i+8 <= len(raw) {
+			word := eight(raw, i)
+			binary.LittleEndian.PutUint64(dst[n:n+8], word)
+			k := first(equal(word, '&'))
+			if i, n = i+k, n+k; k == 8 {
+				continue
+			}
+		} else if raw[i] != '&' {
+			dst[n] = raw[i]
+			i, n = i+1, n+1
+			continue
+		}
+		if i+4 <= len(raw) && raw[i:i+4] == "&lt;" { // shortReference, for most of them
+			dst[n] = '<'
+			i, n = i+4, n+1
+			continue
+		}
+		size, c := shortReference(raw[i:])
+		if size == 0 {
+			return dst[:n], raw[i:]
+		}
+		dst[n] = c
+		i, n = i+size, n+1
+	}
+	return dst[:n], ""
 }
 
 // Plain returns the current Text or CData as a part of the document, if it means its literal
@@ -289,25 +392,26 @@ func appendReference(dst []byte, raw string) ([]byte, int) {
 // Unescape decodes the references in HTML without tags, as in the titles of RSS. Anything
 // else stays, such as a lone ampersand, or one without its semicolon.
 func Unescape(text string) string {
-	i := strings.IndexByte(text, '&')
-	if i < 0 {
+	var b strings.Builder
+	done, n := 0, 0
+	for i := indexFrom(text, 0, '&'); i < len(text); i = indexFrom(text, i+n, '&') {
+		var kind refKind
+		var r rune
+		switch kind, n, r = reference(text[i:]); kind {
+		case refSurrogates, refWindows:
+			b.WriteString(text[done:i])
+			b.WriteRune(r)
+			done = i + n
+		case refChar, refHTML:
+			b.WriteString(text[done:i])
+			b.WriteString(html.UnescapeString(text[i : i+n]))
+			done = i + n
+		}
+	}
+	if done == 0 {
 		return text
 	}
-	var b strings.Builder
-	for ; i >= 0; i = strings.IndexByte(text, '&') {
-		b.WriteString(text[:i])
-		kind, n, r := reference(text[i:])
-		switch kind {
-		case refSurrogates, refWindows:
-			b.WriteRune(r)
-		case refChar, refHTML:
-			b.WriteString(html.UnescapeString(text[i : i+n]))
-		default:
-			b.WriteString(text[i : i+n])
-		}
-		text = text[i+n:]
-	}
-	b.WriteString(text)
+	b.WriteString(text[done:])
 	return b.String()
 }
 
@@ -327,30 +431,36 @@ const (
 // reference reads the reference at the ampersand raw[0]: its kind, its length and, if it is of
 // a number, its character.
 func reference(raw string) (kind refKind, n int, r rune) {
-	// Nearly all references in feeds are predefined entities.
-	if len(raw) >= 4 {
-		switch raw[1] {
-		case 'l':
-			if raw[2] == 't' && raw[3] == ';' {
-				return refChar, 4, '<'
-			}
-		case 'g':
-			if raw[2] == 't' && raw[3] == ';' {
-				return refChar, 4, '>'
-			}
-		case '#':
-			return numeric(raw)
-		case 'a':
-			if hasPrefixAt(raw, 0, "&amp;") {
-				return refChar, len("&amp;"), '&'
-			}
-		case 'q':
-			if hasPrefixAt(raw, 0, "&quot;") {
-				return refChar, len("&quot;"), '"'
-			}
-		}
+	if n, c := shortReference(raw); n > 0 {
+		return refChar, n, rune(c)
+	}
+	if len(raw) >= 4 && raw[1] == '#' {
+		return numeric(raw)
 	}
 	return named(raw)
+}
+
+// shortReference reads the reference at the beginning of raw, if it is one of those that nearly all
+// in feeds are; n is 0 for all others.
+func shortReference(raw string) (n int, c byte) {
+	if len(raw) < len("&lt;") {
+		return 0, 0
+	}
+	switch raw[:len("&lt;")] {
+	case "&lt;":
+		return len("&lt;"), '<'
+	case "&gt;":
+		return len("&gt;"), '>'
+	case "&amp":
+		if hasPrefixAt(raw, 4, ";") {
+			return len("&amp;"), '&'
+		}
+	case "&quo":
+		if hasPrefixAt(raw, 4, "t;") {
+			return len("&quot;"), '"'
+		}
+	}
+	return 0, 0
 }
 
 // named reads a named reference.
