@@ -38,11 +38,11 @@ type reading struct {
 	doubt     doubt
 	scope     scope
 
-	held    held      // the entries read
-	number  int64     // how many there are
-	history bool      // keep earlier entries
-	now     time.Time // when the subscription document came, by the server's clock
-	newest  time.Time // the newest time of all entries, except those from the future
+	held    entrySorter // the entries read
+	number  int64       // how many there are
+	history bool        // keep earlier entries
+	now     time.Time   // when the subscription document came, by the server's clock
+	newest  time.Time   // the newest time of all entries, except those from the future
 	gaps    []*feedhistory.Gap
 
 	seen map[string]seenRecord // of the next mark
@@ -74,8 +74,8 @@ func (h *Harvester) newReading(ctx context.Context, from mark, history bool) *re
 }
 
 // sorter returns an empty sorter.
-func (r *reading) sorter(ctx context.Context, compare func(a, b *heldEntry) int) held {
-	return held{Context: ctx, Compare: compare, Size: (*heldEntry).size, Most: r.h.memory, Create: r.h.createTemp}
+func (r *reading) sorter(ctx context.Context, compare func(a, b *heldEntry) int) entrySorter {
+	return entrySorter{Context: ctx, Compare: compare, Size: (*heldEntry).size, Most: r.h.memory, Create: r.h.createTemp}
 }
 
 func (r *reading) close() { r.held.Close() }
@@ -464,7 +464,7 @@ func (r *reading) changes() iter.Seq2[Change, error] {
 
 // news adds the changes since the mark to a sorter, each with the earlier entries of its
 // record, and notes the records for the next mark.
-func (r *reading) news(news *held) error {
+func (r *reading) news(news *entrySorter) error {
 	if err := r.settle(); err != nil {
 		return err
 	}
@@ -513,7 +513,7 @@ func (r *reading) news(news *held) error {
 
 // missing processes the records of the mark that were not read. They are absent from a feed
 // that is or was complete; otherwise they may be in the archives left out.
-func (r *reading) missing(news *held, unread map[string]seenRecord) error {
+func (r *reading) missing(news *entrySorter, unread map[string]seenRecord) error {
 	if r.chain.known != "" || r.pool && !r.whole() {
 		maps.Copy(r.seen, unread)
 	}

@@ -74,5 +74,5 @@ func byTime(a, b *heldEntry) int {
 	return cmp.Or(a.At.Compare(b.At), strings.Compare(a.ID, b.ID), cmp.Compare(b.Kind, a.Kind), cmp.Compare(a.Number, b.Number))
 }
 
-// held sorts the entries of a reading.
-type held = sorter.Sorter[heldEntry]
+// An entrySorter sorts the entries of a reading.
+type entrySorter = sorter.Sorter[heldEntry]

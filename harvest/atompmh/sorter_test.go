@@ -32,7 +32,7 @@ func memoryOf(t testing.TB) int {
 }
 
 // requireSorted requires that a sorter yields entries in order.
-func requireSorted(t *testing.T, s *held, want []*heldEntry) {
+func requireSorted(t *testing.T, s *entrySorter, want []*heldEntry) {
 	slices.SortFunc(want, s.Compare)
 	for range s.Sorted() {
 		break
@@ -76,7 +76,7 @@ func TestSorter(t *testing.T) {
 				files++
 				return sorter.CreateTemp()
 			}
-			s := held{Context: t.Context(), Compare: compare, Size: (*heldEntry).size, Most: most, Create: create, Plain: most == 20_000}
+			s := entrySorter{Context: t.Context(), Compare: compare, Size: (*heldEntry).size, Most: most, Create: create, Plain: most == 20_000}
 			requireSorted(t, &s, nil)
 			for _, v := range all {
 				require.NoError(t, s.Add(v))
@@ -94,7 +94,7 @@ func TestSorter(t *testing.T) {
 // TestSorterInterrupted checks that the end of the context ends the use of the file.
 func TestSorterInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	s := held{Context: ctx, Compare: byTime, Size: (*heldEntry).size, Most: 1}
+	s := entrySorter{Context: ctx, Compare: byTime, Size: (*heldEntry).size, Most: 1}
 	defer s.Close()
 	require.NoError(t, s.Add(&heldEntry{ID: "a"}))
 	cancel()
