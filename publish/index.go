@@ -342,7 +342,7 @@ type index struct {
 	lost   bool         // an archive is missing
 	live   int          // how many ids are published, and not deleted
 	given  int          // how many of these the source has
-	fresh  idList       // the ids that only the source has
+	fresh  []idKey      // the ids that only the source has
 	gone   []string     // superseded parts
 	buffer []byte
 }
@@ -646,7 +646,7 @@ func (x *index) take(id string) (old version, published, again bool, err error) 
 		return old, false, false, err
 	}
 	if part == nil {
-		x.fresh.add(idKey(key[:]))
+		x.fresh = append(x.fresh, idKey(key[:]))
 		return old, false, false, nil
 	}
 	if again = part.isGiven(i); !again && !r.deleted {
@@ -658,23 +658,32 @@ func (x *index) take(id string) (old version, published, again bool, err error) 
 
 // trusted returns the record of an id whose archive is as the record says; a nil part if there is none.
 func (x *index) trusted(id digest) (part *indexPart, i int, r indexRecord, err error) {
-	for {
-		part, i, r, err = x.search(id)
-		if err != nil || part == nil || part.checked[r.archive] {
+	for ok := false; !ok; {
+		if part, i, r, err = x.search(id); err != nil || part == nil {
 			return part, i, r, err
 		}
-		text, err := x.p.read(part.Archives[r.archive].Name)
-		if err != nil {
-			return nil, -1, r, err
-		}
-		a := &archive{name: part.Archives[r.archive].Name, text: text}
-		if part.checked[r.archive] = a.indexed() == part.Archives[r.archive]; part.checked[r.archive] {
-			return part, i, r, nil
-		}
-		if err := x.renew(part); err != nil {
+		if ok, err = x.check(part, r.archive); err != nil {
 			return nil, -1, r, err
 		}
 	}
+	return part, i, r, nil
+}
+
+// check reports whether an archive is as its part says. If not, the part is made again.
+func (x *index) check(part *indexPart, at int) (bool, error) {
+	if part.checked[at] {
+		return true, nil
+	}
+	name := part.Archives[at].Name
+	text, err := x.p.read(name)
+	if err != nil {
+		return false, err
+	}
+	if a := (&archive{name: name, text: text}); a.indexed() != part.Archives[at] {
+		return false, x.renew(part)
+	}
+	part.checked[at] = true
+	return true, nil
 }
 
 // renew reads all archives of a part again, because somebody has changed one.
@@ -759,10 +768,22 @@ func (x *index) missing(yield func(id string, v version)) error {
 	}
 	shown := x.shownIDs()
 	for _, part := range x.parts {
-		has := make([]bool, len(part.Archives))
-		err := x.eachMissing(part, shown, func(i int, r indexRecord) { has[r.archive] = true })
-		if err != nil {
-			return err
+		gone, has := map[digest]indexRecord{}, make([]bool, len(part.Archives))
+		for i := range part.Records {
+			if part.isGiven(i) {
+				continue
+			}
+			r, err := part.record(i)
+			if err != nil {
+				return err
+			}
+			isNewest, err := x.isNewest(part, r.id, shown)
+			if err != nil {
+				return err
+			}
+			if isNewest && !r.deleted {
+				gone[r.id], has[r.archive] = r, true
+			}
 		}
 		for at, archive := range part.Archives {
 			if !has[at] {
@@ -772,50 +793,13 @@ func (x *index) missing(yield func(id string, v version)) error {
 			if err != nil {
 				return err
 			}
-			seen := map[string]bool{}
 			for _, it := range a.items() {
-				if seen[it.id] {
-					continue
-				}
-				seen[it.id] = true
-				key := digestOf([]byte(it.id))
-				i, r, err := part.find(key)
-				if err != nil {
-					return err
-				}
-				if i < 0 || r.archive != at || r.deleted || part.isGiven(i) {
-					continue
-				}
-				if isNewest, err := x.isNewest(part, key, shown); err != nil {
-					return err
-				} else if isNewest {
+				id := digestOf([]byte(it.id))
+				if r, ok := gone[id]; ok && r.archive == at {
+					delete(gone, id)
 					yield(it.id, version{time: r.time})
 				}
 			}
-		}
-	}
-	return nil
-}
-
-// eachMissing calls f with the records of a part whose entries are published, and not in the source.
-func (x *index) eachMissing(part *indexPart, shown map[digest]bool, f func(i int, r indexRecord)) error {
-	for i := range part.Records {
-		if part.isGiven(i) {
-			continue
-		}
-		r, err := part.record(i)
-		if err != nil {
-			return err
-		}
-		if r.deleted {
-			continue
-		}
-		isNewest, err := x.isNewest(part, r.id, shown)
-		if err != nil {
-			return err
-		}
-		if isNewest {
-			f(i, r)
 		}
 	}
 	return nil
@@ -829,11 +813,19 @@ type newTrace struct {
 
 // renamed returns the number of new entries with a trace of a published entry that the source no
 // longer has.
-func (x *index) renamed(found []newTrace) (int, error) {
-	if len(found) == 0 || x.given == x.live {
-		return 0, nil
-	}
+func (x *index) renamed(found []newTrace) (n int, err error) {
 	slices.SortFunc(found, func(a, b newTrace) int { return cmp.Compare(a.key, b.key) })
+	for ok := len(found) == 0 || x.given == x.live; !ok; {
+		if n, ok, err = x.countRenamed(found); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+}
+
+// countRenamed is renamed, unless it finds a part that is not as its archives, and made again.
+func (x *index) countRenamed(found []newTrace) (n int, ok bool, err error) {
+	isSound := true
 	entries := map[int32]bool{}
 	match := func(key uint64, isGone func() (bool, error)) error {
 		i := sort.Search(len(found), func(i int) bool { return found[i].key >= key })
@@ -855,30 +847,35 @@ func (x *index) renamed(found []newTrace) (int, error) {
 		}
 		for _, trace := range traces(v.entry) {
 			if err := match(traceKey(trace), func() (bool, error) { return true, nil }); err != nil {
-				return 0, err
+				return 0, false, err
 			}
 		}
 	}
 	for _, part := range x.parts {
 		data := make([]byte, part.Traces*traceSize)
 		if err := part.read(data, int64(part.Records)*recordSize); err != nil {
-			return 0, err
+			return 0, false, err
 		}
-		for ; len(data) > 0; data = data[traceSize:] {
+		for ; len(data) > 0 && isSound; data = data[traceSize:] {
 			i := int(binary.BigEndian.Uint32(data[8:]))
 			err := match(binary.BigEndian.Uint64(data), func() (bool, error) {
 				r, err := part.record(i)
 				if err != nil || r.deleted || part.isGiven(i) {
 					return false, err
 				}
-				return x.isNewest(part, r.id, shown)
+				isNewest, err := x.isNewest(part, r.id, shown)
+				if err != nil || !isNewest {
+					return false, err
+				}
+				isSound, err = x.check(part, r.archive)
+				return isSound, err
 			})
-			if err != nil {
-				return 0, err
+			if err != nil || !isSound {
+				return 0, false, err
 			}
 		}
 	}
-	return len(entries), nil
+	return len(entries), true, nil
 }
 
 // An indexer indexes the archives closed in a call.
@@ -930,39 +927,12 @@ func (n *indexer) end() (*file, error) {
 	return &file{indexName(n.d.newest()), string(n.d.encode())}, nil
 }
 
-// An idList has ids in little memory, to find those given twice.
-type idList struct{ parts [][]idKey }
-
-// idsInPart is how many ids a part of an idList has room for.
-const idsInPart = 1 << 14
-
-func (l *idList) add(id idKey) {
-	if n := len(l.parts); n == 0 || len(l.parts[n-1]) == idsInPart {
-		l.parts = append(l.parts, make([]idKey, 0, min(idsInPart, 16<<(10*n))))
-	}
-	last := &l.parts[len(l.parts)-1]
-	*last = append(*last, id)
-}
-
-// Len, Less and Swap implement sort.Interface.
-func (l *idList) Len() (n int) {
-	if n := len(l.parts); n > 0 {
-		return (n-1)*idsInPart + len(l.parts[n-1])
-	}
-	return 0
-}
-
-func (l *idList) at(i int) *idKey { return &l.parts[i/idsInPart][i%idsInPart] }
-
-func (l *idList) Less(i, j int) bool { return bytes.Compare(l.at(i)[:], l.at(j)[:]) < 0 }
-func (l *idList) Swap(i, j int)      { a, b := l.at(i), l.at(j); *a, *b = *b, *a }
-
-// twice returns an id that was added twice; false if there is none.
-func (l *idList) twice() (idKey, bool) {
-	sort.Sort(l)
-	for i := range max(l.Len()-1, 0) {
-		if id := *l.at(i); id == *l.at(i + 1) {
-			return id, true
+// twice returns an id that is there twice, of those in any order; false if there is none.
+func twice(ids []idKey) (idKey, bool) {
+	slices.SortFunc(ids, func(a, b idKey) int { return bytes.Compare(a[:], b[:]) })
+	for i := range max(len(ids)-1, 0) {
+		if ids[i] == ids[i+1] {
+			return ids[i], true
 		}
 	}
 	return idKey{}, false

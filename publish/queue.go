@@ -87,9 +87,8 @@ func (q *queue) add(s *state, it item, text string) error {
 }
 
 // checkIDs returns an error if two of the new ids are the same.
-func (q *queue) checkIDs(fresh *idList) error {
-	twice, found := fresh.twice()
-	fresh.parts = nil
+func (q *queue) checkIDs(fresh []idKey) error {
+	id, found := twice(fresh)
 	if !found {
 		return nil
 	}
@@ -97,11 +96,11 @@ func (q *queue) checkIDs(fresh *idList) error {
 		if err != nil {
 			return err
 		}
-		if idKeyOf(v.ID) == twice {
+		if idKeyOf(v.ID) == id {
 			return errTwice(v.ID)
 		}
 	}
-	return nil // deletions, which may be named twice
+	return nil
 }
 
 func errTwice(id string) error { return fmt.Errorf("two entries have the id %s", id) }

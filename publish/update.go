@@ -308,7 +308,8 @@ func (p *session) compare(s *state, x *index, q *queue, in *source, u *Batch, re
 		return q.add(s, it, string(text))
 	})
 	if err == nil {
-		err = q.checkIDs(&x.fresh)
+		err = q.checkIDs(x.fresh)
+		x.fresh = nil
 	}
 	if err != nil {
 		return gone, err

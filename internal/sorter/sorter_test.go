@@ -1,0 +1,76 @@
+package sorter
+
+import (
+	"cmp"
+	"errors"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/feedtest"
+)
+
+func TestMain(m *testing.M) { feedtest.Main(m) }
+
+type value struct {
+	N    int
+	Text string
+	from int // lost in the file
+}
+
+func byNumber(a, b *value) int { return cmp.Compare(a.N, b.N) }
+
+// TestSorted checks the order with all values in memory, and with most in a file: compressed or
+// not, and made ready for it.
+func TestSorted(t *testing.T) {
+	for _, most := range []int{0, 100} {
+		for _, plain := range []bool{false, true} {
+			files := 0
+			s := Sorter[value]{Context: t.Context(), Compare: byNumber, Size: func(v *value) int { return 10 + len(v.Text) }, Most: most, Plain: plain}
+			s.Create = func() (*os.File, error) {
+				files++
+				return CreateTemp()
+			}
+			s.Pack = func(v *value) error {
+				v.Text = "packed"
+				return nil
+			}
+			for n := range 1000 {
+				require.NoError(t, s.Add(&value{N: n * 7919 % 1000, from: n}))
+				require.LessOrEqual(t, s.bytes, cmp.Or(most, usual))
+			}
+			for range 2 {
+				n := 0
+				for v, err := range s.Sorted() {
+					require.NoError(t, err)
+					require.Equal(t, n, v.N)
+					require.Equal(t, most > 0, v.Text == "packed" && v.from == 0)
+					n++
+				}
+				require.Equal(t, 1000, n)
+			}
+			require.Equal(t, min(most, 1), files)
+			s.Close()
+		}
+	}
+}
+
+// TestFailures checks that neither a file that cannot be made nor a value that cannot be written is lost.
+func TestFailures(t *testing.T) {
+	broken := errors.New("broken")
+	for _, s := range []*Sorter[value]{
+		{Create: func() (*os.File, error) { return nil, broken }},
+		{Pack: func(*value) error { return broken }},
+	} {
+		s.Context, s.Compare, s.Size, s.Most = t.Context(), byNumber, func(*value) int { return 1 }, 2
+		err := slices.Collect(func(yield func(error) bool) {
+			for n := range 3 {
+				yield(s.Add(&value{N: n}))
+			}
+		})
+		require.ErrorIs(t, err[2], broken)
+		s.Close()
+	}
+}
