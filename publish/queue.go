@@ -45,7 +45,7 @@ func (p *session) queue(s *state, now time.Time, ordered bool) *queue {
 		q.shown[e.ID] = true
 	}
 	q.sorter = sorter.Sorter[queuedItem]{
-		Context: p.ctx, Compare: q.compare, Size: (*queuedItem).size, Pack: (*queuedItem).pack,
+		Context: p.ctx, Compare: q.compare, Size: (*queuedItem).size,
 		Most: cmp.Or(p.mostQueued, mostQueued), Plain: true,
 	}
 	return q
@@ -72,7 +72,7 @@ func (q *queue) note(s *state, it item) {
 	}
 }
 
-// add adds an item, with the text of its entry.
+// add adds an item. With the text of its entry, it need not keep the entry.
 func (q *queue) add(s *state, it item, text string) error {
 	q.note(s, it)
 	if q.shown[it.id] {
@@ -83,7 +83,13 @@ func (q *queue) add(s *state, it item, text string) error {
 		q.past = &at
 	}
 	q.n++
-	return q.sorter.Add(&queuedItem{Number: q.n, ID: it.id, Time: it.time, Change: at, Text: text, entry: it.entry})
+	v := &queuedItem{Number: q.n, ID: it.id, Time: it.time, Change: at}
+	if text == "" {
+		v.entry = it.entry
+	} else if err := v.leave(it.entry, text); err != nil {
+		return err
+	}
+	return q.sorter.Add(v)
 }
 
 // checkIDs returns an error if two of the new ids are the same.
@@ -152,9 +158,7 @@ func (q *queue) read(some []*queuedItem) ([]item, error) {
 	}
 	text.WriteString(before)
 	for _, v := range some {
-		if v.entry == nil {
-			text.WriteString(v.Text)
-		}
+		text.WriteString(v.Text)
 	}
 	text.WriteString(after)
 	var entries []*feedhistory.Entry
@@ -168,7 +172,7 @@ func (q *queue) read(some []*queuedItem) ([]item, error) {
 	items := make([]item, len(some))
 	for i, v := range some {
 		items[i] = item{entry: v.entry, id: v.ID, time: v.Time}
-		if v.entry != nil || v.Text == "" {
+		if v.Text == "" {
 			continue
 		}
 		if len(entries) == 0 || entries[0].ID != v.ID || !entries[0].Updated.Equal(v.Time) {
@@ -189,22 +193,19 @@ type queuedItem struct {
 	Authors []feedhistory.Person // of the entry's feed, if it has none itself
 	Source  time.Time            // of the entry's document
 
-	entry *feedhistory.Entry // in memory
+	entry *feedhistory.Entry // instead of a text; gob leaves it out
 }
 
 // size returns the approximate number of bytes an item takes in memory.
-func (v *queuedItem) size() int { return 2000 + len(v.ID) + len(v.Text) }
+func (v *queuedItem) size() int { return 300 + len(v.ID) + len(v.Text) }
 
-// pack makes an item ready for the file.
-func (v *queuedItem) pack() error {
-	if v.entry == nil {
-		return nil
-	}
-	element, err := door.Root.Element(v.entry)
+// leave takes an entry's place, with its text.
+func (v *queuedItem) leave(e *feedhistory.Entry, text string) error {
+	element, err := door.Root.Element(e)
 	if err != nil {
 		return err
 	}
-	v.Source = sourceTime(v.entry)
+	v.Text, v.Source = text, sourceTime(e)
 	for _, p := range element.Authors {
 		v.Authors = append(v.Authors, feedhistory.Person{Name: p.Name, URI: p.URI, Email: p.Email})
 	}

@@ -309,7 +309,7 @@ type input struct {
 }
 
 // largeSource is the number of entries from which on memory counts for more than time.
-const largeSource = 1 << 17
+const largeSource = 1 << 16
 
 // source yields the entries, and takes note of what is to be reported of them.
 func (in *input) source(links *linkCheck) iter.Seq2[*feedhistory.Entry, error] {
@@ -317,7 +317,7 @@ func (in *input) source(links *linkCheck) iter.Seq2[*feedhistory.Entry, error] {
 		for e, err := range in.entries {
 			if err == nil {
 				if in.n++; in.n == largeSource {
-					debug.SetGCPercent(50)
+					debug.SetGCPercent(30)
 				}
 				links.see(e)
 				in.seeTemplates(e)

@@ -25,7 +25,6 @@ type Sorter[T any] struct {
 	Size    func(v *T) int           // the approximate number of bytes a value takes in memory
 	Most    int                      // the maximum of these in memory; zero means 16 MiB
 	Create  func() (*os.File, error) // creates the file; nil means CreateTemp
-	Pack    func(v *T) error         // prepares a value for the file; nil means nothing is to be done
 	Plain   bool                     // do not compress the file
 
 	memory []*T
@@ -75,10 +74,7 @@ func (s *Sorter[T]) spill() (err error) {
 		text, end = gob.NewEncoder(s.packed), s.packed.Close
 	}
 	for _, v := range s.memory {
-		if s.Pack != nil {
-			err = s.Pack(v)
-		}
-		if err = cmp.Or(err, text.Encode(v)); err != nil {
+		if err := text.Encode(v); err != nil {
 			return s.failure(err)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"os"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,8 +21,7 @@ type value struct {
 
 func byNumber(a, b *value) int { return cmp.Compare(a.N, b.N) }
 
-// TestSorted checks the order with all values in memory, and with most in a file: compressed or
-// not, and made ready for it.
+// TestSorted checks the order with all values in memory, and with most in a file, compressed or not.
 func TestSorted(t *testing.T) {
 	for _, most := range []int{0, 100} {
 		for _, plain := range []bool{false, true} {
@@ -33,12 +31,8 @@ func TestSorted(t *testing.T) {
 				files++
 				return CreateTemp()
 			}
-			s.Pack = func(v *value) error {
-				v.Text = "packed"
-				return nil
-			}
 			for n := range 1000 {
-				require.NoError(t, s.Add(&value{N: n * 7919 % 1000, from: n}))
+				require.NoError(t, s.Add(&value{N: n * 7919 % 1000, Text: "text", from: n + 1}))
 				require.LessOrEqual(t, s.bytes, cmp.Or(most, usual))
 			}
 			for range 2 {
@@ -46,7 +40,7 @@ func TestSorted(t *testing.T) {
 				for v, err := range s.Sorted() {
 					require.NoError(t, err)
 					require.Equal(t, n, v.N)
-					require.Equal(t, most > 0, v.Text == "packed" && v.from == 0)
+					require.Equal(t, most > 0, v.from == 0)
 					n++
 				}
 				require.Equal(t, 1000, n)
@@ -57,20 +51,12 @@ func TestSorted(t *testing.T) {
 	}
 }
 
-// TestFailures checks that neither a file that cannot be made nor a value that cannot be written is lost.
-func TestFailures(t *testing.T) {
+// TestFailure checks that the error of the file is returned.
+func TestFailure(t *testing.T) {
 	broken := errors.New("broken")
-	for _, s := range []*Sorter[value]{
-		{Create: func() (*os.File, error) { return nil, broken }},
-		{Pack: func(*value) error { return broken }},
-	} {
-		s.Context, s.Compare, s.Size, s.Most = t.Context(), byNumber, func(*value) int { return 1 }, 2
-		err := slices.Collect(func(yield func(error) bool) {
-			for n := range 3 {
-				yield(s.Add(&value{N: n}))
-			}
-		})
-		require.ErrorIs(t, err[2], broken)
-		s.Close()
-	}
+	s := Sorter[value]{Context: t.Context(), Compare: byNumber, Size: func(*value) int { return 1 }, Most: 1}
+	s.Create = func() (*os.File, error) { return nil, broken }
+	require.NoError(t, s.Add(&value{N: 1}))
+	require.ErrorIs(t, s.Add(&value{N: 2}), broken)
+	s.Close()
 }
