@@ -42,7 +42,7 @@ func TestScriptsOnPostgreSQL(t *testing.T) {
 }
 
 // Without a word about it, they run behind a pooler, too. Its statement mode has no transactions.
-// In a run that is not long, these are the scripts that write.
+// In a run that is not long, it is the script that writes most.
 func TestScriptsBehindPooler(t *testing.T) {
 	feedtest.Required(t, "FEEDHISTORY_PGBOUNCER")
 	t.Parallel()

@@ -48,7 +48,7 @@ const workerVariable = "FEEDHISTORY_TEST_WORKER"
 func work() {
 	calls, results := gob.NewDecoder(os.Stdin), gob.NewEncoder(os.Stdout)
 	os.Stdin, os.Stdout = nil, os.Stderr
-	debug.SetGCPercent(400) // as in feedtest.Run
+	debug.SetGCPercent(400)      // as in feedtest.Run
 	const windows = "SYSTEMROOT" // which every process has there, as of os/exec
 	root, isSet := os.LookupEnv(windows)
 	for {
