@@ -332,6 +332,7 @@ func (c *Cursor) nextTag() Token {
 	if i+1 >= len(s.doc) || s.doc[i] != '<' {
 		return c.Next()
 	}
+	s.end = i
 	switch next := s.doc[i+1]; {
 	case class[next]&nameStart != 0:
 		s.start, s.attrs = i, s.attrs[:0]
@@ -340,7 +341,6 @@ func (c *Cursor) nextTag() Token {
 		s.start, s.attrs = i, s.attrs[:0]
 		s.tok = s.endTag(i + len("</"))
 	default:
-		s.end = i
 		return c.Next()
 	}
 	return s.tok
