@@ -554,6 +554,7 @@ type entryList struct {
 	room []Entry // memory for entries
 	pool Links   // memory for their links
 
+	end  int   // of the last entry kept
 	own  Links // the current entry's links
 	lent int   // the bytes they take; negative if there are too many
 
@@ -567,13 +568,22 @@ func (l *entryList) full() bool { return len(l.in.doc.Entries)+l.skipped >= l.in
 // add begins an entry.
 func (l *entryList) add(sc *xmlscan.Scope) *Entry {
 	if len(l.room) == cap(l.room) {
-		l.room = make([]Entry, 0, min(max(4, 2*cap(l.room)), 1024))
+		l.room = make([]Entry, 0, max(4, min(2*cap(l.room), l.expected(), 1024)))
 	}
-	l.own, l.lent = l.own[:0], 0
+	l.own, l.lent, l.in.dated = l.own[:0], 0, readDate{}
 	l.room = l.room[:len(l.room)+1] // an entry built elsewhere would be copied
 	e := &l.room[len(l.room)-1]
 	e.Head, e.scope = l.in.head, sc
 	return e
+}
+
+// expected returns how many entries the rest of the document has if all are as long as the last one.
+func (l *entryList) expected() int {
+	n := len(l.in.doc.Entries)
+	if n == 0 {
+		return 1
+	}
+	return 1 + (len(l.in.text)-l.end)/max(1, len(l.in.doc.Entries[n-1].raw))
 }
 
 // drop forgets the entry begun last.
@@ -596,6 +606,7 @@ func (l *entryList) keep(e *Entry, offset int, need xmlscan.Loan) {
 		l.skip(offset, fmt.Sprintf("it inherits more than %d times its length", xmlscan.MaxInherited))
 		return
 	}
+	l.end = offset + len(e.raw)
 	if e.asRead(); e.ID == "" {
 		e.identify(l.in.doc.Format)
 	}
@@ -725,7 +736,7 @@ func (l *entryList) links() Links {
 		return nil
 	}
 	if n > cap(l.pool)-len(l.pool) {
-		l.pool = make(Links, 0, min(max(n, 4, 2*cap(l.pool)), 4096))
+		l.pool = make(Links, 0, max(n, 4, min(2*cap(l.pool), n*l.expected(), 4096)))
 	}
 	from := len(l.pool)
 	l.pool = append(l.pool, l.own...)

@@ -900,7 +900,7 @@ type reading struct {
 	limits limits
 	err    *ParseError
 
-	zone  feedtime.Zone   // the zone of the last date
+	dated readDate        // the last date of the current entry
 	zones map[string]bool // the zones with a note
 }
 
@@ -923,14 +923,25 @@ func (r *reading) note(code, message string, offset int) {
 
 // date reads a date of any feed format, and reports whether it is one.
 func (r *reading) date(s string) (t time.Time, ok bool) {
-	t, r.zone, ok = feedtime.Read(s)
-	return t, ok
+	if d := &r.dated; s != d.text { // both times of an entry are often the same
+		d.text = s
+		d.time, d.zone, d.ok = feedtime.Read(s)
+	}
+	return r.dated.time, r.dated.ok
+}
+
+// A readDate is a date that has been read; the zero value is the one of an empty text.
+type readDate struct {
+	text string
+	time time.Time
+	zone feedtime.Zone
+	ok   bool
 }
 
 // noteZone notes an ambiguous zone of the last date, once for each zone, and an unknown
 // one, once for all of them.
 func (r *reading) noteZone(offset int) {
-	z := r.zone
+	z := r.dated.zone
 	if z.Doubt == feedtime.Sure {
 		return
 	}

@@ -543,3 +543,38 @@ func TestCharsetOfHTTP(t *testing.T) {
 		require.Equal(t, test.code, strings.Join(codes(doc.Notes), " "), name)
 	}
 }
+
+// pieces is a reader that knows the length of its text, and hands it over in pieces.
+type pieces []string
+
+func (p pieces) Len() int { return len(strings.Join(p, "")) }
+
+func (p pieces) Read([]byte) (int, error) { return 0, errors.New("WriteTo is to be used") }
+
+func (p pieces) WriteTo(w io.Writer) (n int64, err error) {
+	for _, piece := range p {
+		k, err := io.WriteString(w, piece)
+		if n += int64(k); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// A text is read the same however it comes. One given as a string is not copied.
+func TestParseReaders(t *testing.T) {
+	text := feedtest.Generated("rss", 100, 20<<10)
+	want, err := feedhistory.Parse(strings.NewReader(text), "")
+	require.NoError(t, err)
+	for name, r := range map[string]io.Reader{
+		"bytes": bytes.NewReader([]byte(text)), "buffer": bytes.NewBufferString(text), "plain": io.MultiReader(strings.NewReader(text)),
+		"pieces": pieces{text[:1000], "", text[1000:]}, "one piece": pieces{text}, "an empty piece": pieces{"", text},
+	} {
+		doc, err := feedhistory.Parse(r, "")
+		require.NoError(t, err, name)
+		require.Len(t, doc.Entries, len(want.Entries), name)
+		require.Equal(t, want.Entries[99].XML(), doc.Entries[99].XML(), name)
+	}
+	used := feedtest.Allocated(func() { _, _ = feedhistory.Parse(strings.NewReader(text), "") })
+	require.Less(t, used, int64(len(text)/4))
+}

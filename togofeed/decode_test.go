@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mmcdole/gofeed"
+	ext "github.com/mmcdole/gofeed/extensions"
 	"github.com/stretchr/testify/require"
 
 	. "github.com/feedhistory/feedhistory"
@@ -57,6 +58,42 @@ func TestDecodeKeepsIDs(t *testing.T) {
 		item, err := togofeed.Item(atomEntry(t, "", "<entry><id>"+id+"</id></entry>"))
 		require.NoError(t, err)
 		require.Equal(t, id, item.GUID)
+	}
+}
+
+// Dublin Core is what gofeed makes of the same elements.
+func TestDecodeDublinCore(t *testing.T) {
+	var b strings.Builder
+	for _, name := range []string{
+		"title", "creator", "author", "subject", "description", "publisher", "contributor", "date", "type", "format",
+		"identifier", "source", "language", "relation", "coverage", "rights", "other",
+	} {
+		fmt.Fprintf(&b, "<dc:%s>1 %s</dc:%s><dc:%s>2</dc:%s>", name, name, name, name, name)
+	}
+	doc, err := Parse(strings.NewReader(`<rss version="2.0" xmlns:dc="http://purl.org/dc/elements/1.1/"><channel><item><guid>1</guid>`+b.String()+`</item></channel></rss>`), "")
+	require.NoError(t, err)
+	item, err := togofeed.Item(doc.Entries[0])
+	require.NoError(t, err)
+	require.Equal(t, []string{"1 rights", "2"}, item.DublinCoreExt.Rights)
+	require.Equal(t, ext.NewDublinCoreExtension(item.Extensions["dc"]), item.DublinCoreExt)
+}
+
+// The image of an item is the first in its content, or else in its description.
+func TestDecodeImageInText(t *testing.T) {
+	for texts, want := range map[string]string{
+		`<description>&lt;img src="/a"></description><content:encoded>&lt;b>&lt;img src="b"></content:encoded>`:  "http://example.org/feeds/b",
+		`<description>&lt;img src="/a"></description><content:encoded>img</content:encoded>`:                     "http://example.org/a",
+		`<description>&lt;img src="/a"></description><a:content type="html">&lt;img src="c"></a:content>`:        "c", // as in the extension
+		`<description/><a:summary type="html">&lt;img src="d"></a:summary>`:                                      "d",
+		`<content:encoded>&lt;img src="e"></content:encoded><content:encoded>&lt;img src="f"></content:encoded>`: "http://example.org/feeds/f",
+	} {
+		doc, err := Parse(strings.NewReader(`<rss version="2.0" xmlns:a="http://www.w3.org/2005/Atom" xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel><item><guid>1</guid>`+
+			texts+`</item></channel></rss>`), "http://example.org/feeds/index.rss")
+		require.NoError(t, err)
+		item, err := togofeed.Item(doc.Entries[0])
+		require.NoError(t, err)
+		require.NotNil(t, item.Image, texts)
+		require.Equal(t, want, item.Image.URL, texts)
 	}
 }
 

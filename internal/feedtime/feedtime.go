@@ -22,8 +22,13 @@ const (
 // returned, because its meaning may be doubtful. Invalid text takes no more time than a
 // valid date of the same length, and text longer than any date is not read.
 func Read(s string) (t time.Time, z Zone, ok bool) {
-	if s = strings.Trim(s, " \t\r\n"); s == "" {
+	if s == "" {
 		return t, z, false
+	}
+	if s[0] <= ' ' || s[len(s)-1] <= ' ' {
+		if s = strings.Trim(s, " \t\r\n"); s == "" {
+			return t, z, false
+		}
 	}
 	if isDigit(s[0]) {
 		if t, err := time.Parse(time.RFC3339Nano, s); err == nil {

@@ -144,7 +144,7 @@ type Elements struct {
 	page   string         // its own
 	next   int            // where a later text of the entry may begin; 0 if anything but its texts has been read
 	spaces []namespace    // of the document, or of entries read again
-	places [16]int        // where in spaces the latest one of each SpaceID is
+	places [16]int        // where in spaces the namespace of a SpaceID was last
 	bases  xmlscan.BaseChain
 }
 
@@ -380,9 +380,9 @@ func (r *Elements) About() string {
 func (r *Elements) Permalink() (value string, ok bool) { return permalink(r.Cursor) }
 
 func permalink(c *xmlscan.Cursor) (value string, ok bool) {
-	for _, a := range c.Attrs() {
-		if a.Space == "" && strings.EqualFold(a.Local, "isPermaLink") {
-			return a.Value(), true
+	for name, value := range c.OwnAttrs() {
+		if strings.EqualFold(name, "isPermaLink") {
+			return value, true
 		}
 	}
 	return "", false
@@ -449,15 +449,14 @@ func (r *Elements) Enclosure() Link {
 
 // enclosureAttrs returns the attributes of an enclosure of RSS as published.
 func enclosureAttrs(c *xmlscan.Cursor) (link Link) {
-	for _, a := range c.Attrs() {
+	for name, value := range c.OwnAttrs() {
 		switch {
-		case a.Space != "":
-		case strings.EqualFold(a.Local, "url"):
-			link.Href = a.Value()
-		case strings.EqualFold(a.Local, "type"):
-			link.Type = a.Value()
-		case strings.EqualFold(a.Local, "length"):
-			link.Length = a.Value()
+		case strings.EqualFold(name, "url"):
+			link.Href = value
+		case strings.EqualFold(name, "type"):
+			link.Type = value
+		case strings.EqualFold(name, "length"):
+			link.Length = value
 		}
 	}
 	return link
@@ -633,12 +632,13 @@ func (t *Texts) Text(which TextOf) Construct {
 	defer r.Release()
 	goesOn := r.next > 0 && r.next <= int(place) && r.Err() == nil && // it has just read an earlier text of the entry
 		r.around == sc && r.page == page && r.text == raw && r.Format == format
-	in := *sc
+	in := sc
 	if !goesOn {
 		if r.around, r.page = sc, page; page != "" {
-			in = sc.At(page, raw)
+			at := sc.At(page, raw)
+			in = &at
 		}
-		r.readAgain(raw, &in, format)
+		r.readAgain(raw, in, format)
 	}
 	r.literal = t.Literal
 	if place > 0 {
@@ -649,7 +649,7 @@ func (t *Texts) Text(which TextOf) Construct {
 		return text
 	}
 	choose := func(text TextOf, medium int) textChoice {
-		defer r.readAgain(raw, &in, format)
+		defer r.readAgain(raw, in, format)
 		return r.chosen(textChoice{means: texts[text], medium: medium})
 	}
 	if which == TitleOf {

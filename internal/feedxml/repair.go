@@ -291,23 +291,20 @@ func base64Of(text string) ([]byte, error) {
 // linkAttrs returns the attributes of the current element, a link of Atom, as published, and
 // whether there is a href.
 func linkAttrs(c *xmlscan.Cursor) (link Link, hasHref bool) {
-	for _, a := range c.Attrs() {
-		if a.Space != "" {
-			continue
-		}
-		switch a.Local {
+	for name, value := range c.OwnAttrs() {
+		switch name {
 		case "rel":
-			link.Rel = xmlscan.Trim(a.Value())
+			link.Rel = xmlscan.Trim(value)
 		case "href":
-			link.Href, hasHref = a.Value(), true
+			link.Href, hasHref = value, true
 		case "type":
-			link.Type = a.Value()
+			link.Type = value
 		case "title":
-			link.Title = a.Value()
+			link.Title = value
 		case "hreflang":
-			link.HrefLang = a.Value()
+			link.HrefLang = value
 		case "length":
-			link.Length = a.Value()
+			link.Length = value
 		}
 	}
 	return link, hasHref

@@ -242,7 +242,7 @@ func (b *htmlBase) read() {
 // unescapeValue unescapes an attribute's value, whose character references differ
 // slightly from those of text.
 func unescapeValue(raw string) string {
-	if !strings.ContainsAny(raw, "&\r") {
+	if strings.IndexByte(raw, '&') < 0 && strings.IndexByte(raw, '\r') < 0 {
 		return raw
 	}
 	z := html.NewTokenizer(strings.NewReader(`<a b="` + strings.ReplaceAll(raw, `"`, "&#34;") + `">`))

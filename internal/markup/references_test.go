@@ -59,7 +59,29 @@ func FuzzReferences(f *testing.F) {
 		}
 		got := Absolute(text, base)
 		require.Equal(t, tokensOf(text, base), tokensOf(got, ""), "%q became %q", text, got)
+		requireImage(t, text, base)
 	})
+}
+
+// requireImage checks that the image found on the way is the first one in the result.
+func requireImage(t *testing.T, text, base string) {
+	body, image, ok := AbsoluteAndImage(text, base)
+	require.Equal(t, Absolute(text, base), body)
+	first, has := FirstImage(body)
+	require.Equal(t, []any{first, has}, []any{image, ok}, "%q", text)
+}
+
+func TestFirstImage(t *testing.T) {
+	for text, want := range map[string]string{
+		`<p>i <b>img</b>`: "", `<image src="a">`: "", `<img alt="a">`: "", `<!-- <img src=a> --><IMG SRC=b&amp;c>`: "http://example.org/a/b&c",
+		`<a href="d"><img alt="e" src='/f?g=1&amp;h=2'><img src="i">`: "http://example.org/f?g=1&h=2", `<img src="http://a.example/b">`: "http://a.example/b",
+		`<img src="">`: "http://example.org/a/b", `<img src=#x>`: "#x", `<script><img src=a></script><img src='"'>`: `http://example.org/a/"`,
+	} {
+		_, image, ok := AbsoluteAndImage(text, "http://example.org/a/b")
+		require.Equal(t, want, image, text)
+		require.Equal(t, want != "", ok, text)
+		requireImage(t, text, "http://example.org/a/b")
+	}
 }
 
 // Nothing but the reference changes, and nothing is copied where nothing does.

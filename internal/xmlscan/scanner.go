@@ -206,8 +206,8 @@ func (s *Scanner) afterRoot(at int) {
 // Document returns the whole document.
 func (s *Scanner) Document() string { return s.doc }
 
-// SpaceID returns a number for the namespace of the current Start or End, which only elements with the
-// same declaration share; it is at least -2.
+// SpaceID returns a small number, at least -2, of the declaration of the current Start's or End's
+// namespace. A later declaration may have the number of one that is out of scope.
 func (s *Scanner) SpaceID() int { return s.name.space }
 
 // Depth returns the number of open elements. At a Start this includes the element itself, at its
@@ -332,6 +332,7 @@ func (c *Cursor) nextTag() Token {
 	if i+1 >= len(s.doc) || s.doc[i] != '<' {
 		return c.Next()
 	}
+	s.end = i
 	switch next := s.doc[i+1]; {
 	case class[next]&nameStart != 0:
 		s.start, s.attrs = i, s.attrs[:0]
@@ -340,7 +341,6 @@ func (c *Cursor) nextTag() Token {
 		s.start, s.attrs = i, s.attrs[:0]
 		s.tok = s.endTag(i + len("</"))
 	default:
-		s.end = i
 		return c.Next()
 	}
 	return s.tok

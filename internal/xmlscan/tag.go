@@ -1,6 +1,7 @@
 package xmlscan
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -44,6 +45,17 @@ func (s *Scanner) Attrs() []Attr {
 		to.Space, to.Prefix, to.Local, to.Raw = s.uri(a.name.space), s.prefix(a.name), s.local(a), s.doc[a.value:a.end]
 	}
 	return s.list
+}
+
+// OwnAttrs yields the local names and the values of those of Attrs that have no namespace.
+func (s *Scanner) OwnAttrs() iter.Seq2[string, string] {
+	return func(yield func(local, value string) bool) {
+		for i := range s.attrs {
+			if a := &s.attrs[i]; s.uri(a.name.space) == "" && !yield(s.local(a), s.valueOf(a)) {
+				return
+			}
+		}
+	}
 }
 
 // Attr returns the value of an attribute of the current Start.
