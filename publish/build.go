@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -31,7 +30,7 @@ func (p *Publisher) publish(ctx context.Context, entries []*feedhistory.Entry, d
 			return err
 		}
 		q := p.queue(s, time.Now(), p.Chronological)
-		q.sorter.Most = math.MaxInt // the caller has the entries in memory
+		q.inMemory = true
 		last := make(map[string]int, len(accepted))
 		for i, it := range accepted {
 			last[it.id] = i

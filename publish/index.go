@@ -342,7 +342,7 @@ type index struct {
 	lost   bool         // an archive is missing
 	live   int          // how many ids are published, and not deleted
 	given  int          // how many of these the source has
-	fresh  []idKey      // the ids that only the source has
+	fresh  [][]idKey    // the ids that only the source has, in pieces that are never copied
 	gone   []string     // superseded parts
 	buffer []byte
 }
@@ -646,7 +646,11 @@ func (x *index) take(id string) (old version, published, again bool, err error) 
 		return old, false, false, err
 	}
 	if part == nil {
-		x.fresh = append(x.fresh, idKey(key[:]))
+		if n := len(x.fresh); n == 0 || len(x.fresh[n-1]) == cap(x.fresh[n-1]) {
+			x.fresh = append(x.fresh, make([]idKey, 0, 16<<min(n, 10)))
+		}
+		last := &x.fresh[len(x.fresh)-1]
+		*last = append(*last, idKey(key[:]))
 		return old, false, false, nil
 	}
 	if again = part.isGiven(i); !again && !r.deleted {

@@ -31,9 +31,9 @@ type Batch struct {
 	// published.
 	Source iter.Seq2[*feedhistory.Entry, error]
 
-	// Ended, if not nil, is called when Source has ended, before anything is written. It may set the
-	// other fields, and the Publisher's Head, to what only the whole source tells. If it returns an
-	// error, nothing is published and Publish returns the error.
+	// Ended, if not nil, is called when Source has ended, before anything is published. It may set the
+	// fields other than Entries and Source, and the Publisher's Head, to what only the whole source
+	// tells. If it returns an error, nothing is published and Publish returns the error.
 	Ended func(*Batch) error
 
 	// DeleteMissing means Entries is complete: all other published entries are deleted. If
@@ -93,9 +93,6 @@ type Report struct {
 // source's entries. It writes a missing archive again if the source still has exactly its
 // entries, for which it has the whole source in memory.
 func (p *Publisher) Publish(ctx context.Context, u Batch) (*Report, error) {
-	if err := settings.Check("publish", settings.Number{Name: "Batch.Shown", Value: int64(u.Shown)}); err != nil {
-		return nil, err
-	}
 	if u.Now.IsZero() {
 		u.Now = time.Now().UTC().Truncate(time.Second)
 	}
@@ -225,10 +222,13 @@ func (in *source) end(u *Batch) error {
 	if in.ended {
 		return nil
 	}
-	if in.ended = true; u.Ended == nil {
-		return nil
+	in.ended = true
+	if u.Ended != nil {
+		if err := u.Ended(u); err != nil {
+			return err
+		}
 	}
-	return u.Ended(u)
+	return settings.Check("publish", settings.Number{Name: "Batch.Shown", Value: int64(u.Shown)})
 }
 
 // each calls f with each entry, and then Batch.Ended.
@@ -308,7 +308,7 @@ func (p *session) compare(s *state, x *index, q *queue, in *source, u *Batch, re
 		return q.add(s, it, string(text))
 	})
 	if err == nil {
-		err = q.checkIDs(x.fresh)
+		err = q.checkIDs(slices.Concat(x.fresh...))
 		x.fresh = nil
 	}
 	if err != nil {
