@@ -357,7 +357,9 @@ func (b *builder) add(stem string, head *feedhistory.Document, items []item, upd
 	}
 	var index *file
 	if b.index != nil {
-		index = b.index.add(&archive{name: name, text: text, doc: doc, prev: b.ledger.prev})
+		if index, err = b.index.add(&archive{name: name, text: text, doc: doc, prev: b.ledger.prev}); err != nil {
+			return err
+		}
 	}
 	if b.name != "" {
 		if b.text, err = setNext(b.text, b.p.url(name), b.p.format()); err != nil {

@@ -891,42 +891,37 @@ type indexer struct {
 }
 
 // add adds an archive, and returns the file of a part that is long enough; nil if none is.
-func (n *indexer) add(a *archive) *file {
+func (n *indexer) add(a *archive) (*file, error) {
 	n.d.addNewer(a)
-	if len(n.d.records) < n.p.mostIndexed() {
-		return nil
+	if err := n.join(func(part *indexPart) bool { return !part.isFile }); err != nil || len(n.d.records) < n.p.mostIndexed() {
+		return nil, err
 	}
 	f := &file{indexName(a.name), string(n.d.encode())}
 	n.d, n.parts = indexDraft{}, nil
-	return f
+	return f, nil
+}
+
+// join adds the parts before, as long as they are to be written again.
+func (n *indexer) join(joins func(*indexPart) bool) error {
+	for ; len(n.parts) > 0 && n.parts[0].newest() == n.d.prev && joins(n.parts[0]); n.parts = n.parts[1:] {
+		if err := n.d.addPart(n.parts[0]); err != nil {
+			return err
+		}
+		if n.parts[0].isFile {
+			n.gone = append(n.gone, indexName(n.parts[0].newest()))
+		}
+	}
+	return nil
 }
 
 // end returns the file of the last part, which takes the place of shorter ones before it; nil if
 // there are too few archives.
 func (n *indexer) end() (*file, error) {
-	archives := n.d.archives()
-	if archives == 0 {
+	if n.d.archives() < n.p.leastIndexed() {
 		return nil, nil
 	}
-	for _, part := range n.parts {
-		if part.isFile {
-			break
-		}
-		archives += len(part.Archives)
-	}
-	if archives < n.p.leastIndexed() {
-		return nil, nil
-	}
-	for _, part := range n.parts {
-		if part.newest() != n.d.prev || !n.p.joins(&n.d, part) {
-			break
-		}
-		if err := n.d.addPart(part); err != nil {
-			return nil, err
-		}
-		if part.isFile {
-			n.gone = append(n.gone, indexName(part.newest()))
-		}
+	if err := n.join(func(part *indexPart) bool { return n.p.joins(&n.d, part) }); err != nil {
+		return nil, err
 	}
 	return &file{indexName(n.d.newest()), string(n.d.encode())}, nil
 }
