@@ -36,7 +36,7 @@ type queue struct {
 }
 
 // mostQueued is how many bytes of items a queue has in memory.
-const mostQueued = 8 << 20
+const mostQueued = 4 << 20
 
 // queue returns an empty queue.
 func (p *session) queue(s *state, now time.Time, ordered bool) *queue {

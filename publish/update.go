@@ -27,7 +27,7 @@ type Batch struct {
 
 	// Source, if not nil, yields more entries, in any order, so a long source need not fit in
 	// memory. It is read once, to its end; those to be published are then in a temporary file. The
-	// Output is locked once 8 MB have been read. An error of it ends the call, and nothing is
+	// Output is locked once 4 MB have been read. An error of it ends the call, and nothing is
 	// published.
 	Source iter.Seq2[*feedhistory.Entry, error]
 
@@ -155,7 +155,7 @@ func (p *session) update(s *state, x *index, in *source, u *Batch, report *Repor
 }
 
 // mostAhead is the size of the entries that are read before the Output is locked.
-const mostAhead = 8 << 20
+const mostAhead = 4 << 20
 
 // A source has the entries of a Batch, which are read as they are needed.
 type source struct {
