@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -31,7 +30,7 @@ func (p *Publisher) publish(ctx context.Context, entries []*feedhistory.Entry, d
 			return err
 		}
 		q := p.queue(s, time.Now(), p.Chronological)
-		q.sorter.Most = math.MaxInt // the caller has the entries in memory
+		q.inMemory = true
 		last := make(map[string]int, len(accepted))
 		for i, it := range accepted {
 			last[it.id] = i
@@ -358,7 +357,9 @@ func (b *builder) add(stem string, head *feedhistory.Document, items []item, upd
 	}
 	var index *file
 	if b.index != nil {
-		index = b.index.add(&archive{name: name, text: text, doc: doc, prev: b.ledger.prev})
+		if index, err = b.index.add(&archive{name: name, text: text, doc: doc, prev: b.ledger.prev}); err != nil {
+			return err
+		}
 	}
 	if b.name != "" {
 		if b.text, err = setNext(b.text, b.p.url(name), b.p.format()); err != nil {

@@ -211,14 +211,14 @@ func history(t testing.TB) []deed {
 		erase("e75"),
 		{
 			func(p *Publisher) error {
-				_, err := p.Publish(t.Context(), Batch{Entries: entries(t, 190, 20), DeleteMissing: true, MaxDeletions: -1, Now: day.Add(400 * time.Hour)})
+				_, err := p.Publish(t.Context(), Batch{Entries: entries(t, 200, 10), DeleteMissing: true, MaxDeletions: -1, Now: day.Add(400 * time.Hour)})
 				return err
 			},
 			func(m model) {
 				for _, id := range m.ids() {
 					m.remove(id, day.Add(400*time.Hour))
 				}
-				add(190, 20).into(m)
+				add(200, 10).into(m)
 			},
 		},
 	}

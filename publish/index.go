@@ -342,7 +342,7 @@ type index struct {
 	lost   bool         // an archive is missing
 	live   int          // how many ids are published, and not deleted
 	given  int          // how many of these the source has
-	fresh  []idKey      // the ids that only the source has
+	fresh  [][]idKey    // the ids that only the source has, in pieces that are never copied
 	gone   []string     // superseded parts
 	buffer []byte
 }
@@ -646,7 +646,11 @@ func (x *index) take(id string) (old version, published, again bool, err error) 
 		return old, false, false, err
 	}
 	if part == nil {
-		x.fresh = append(x.fresh, idKey(key[:]))
+		if n := len(x.fresh); n == 0 || len(x.fresh[n-1]) == cap(x.fresh[n-1]) {
+			x.fresh = append(x.fresh, make([]idKey, 0, 16<<min(n, 10)))
+		}
+		last := &x.fresh[len(x.fresh)-1]
+		*last = append(*last, idKey(key[:]))
 		return old, false, false, nil
 	}
 	if again = part.isGiven(i); !again && !r.deleted {
@@ -887,42 +891,37 @@ type indexer struct {
 }
 
 // add adds an archive, and returns the file of a part that is long enough; nil if none is.
-func (n *indexer) add(a *archive) *file {
+func (n *indexer) add(a *archive) (*file, error) {
 	n.d.addNewer(a)
-	if len(n.d.records) < n.p.mostIndexed() {
-		return nil
+	if err := n.join(func(part *indexPart) bool { return !part.isFile }); err != nil || len(n.d.records) < n.p.mostIndexed() {
+		return nil, err
 	}
 	f := &file{indexName(a.name), string(n.d.encode())}
 	n.d, n.parts = indexDraft{}, nil
-	return f
+	return f, nil
+}
+
+// join adds the parts before, as long as they are to be written again.
+func (n *indexer) join(joins func(*indexPart) bool) error {
+	for ; len(n.parts) > 0 && n.parts[0].newest() == n.d.prev && joins(n.parts[0]); n.parts = n.parts[1:] {
+		if err := n.d.addPart(n.parts[0]); err != nil {
+			return err
+		}
+		if n.parts[0].isFile {
+			n.gone = append(n.gone, indexName(n.parts[0].newest()))
+		}
+	}
+	return nil
 }
 
 // end returns the file of the last part, which takes the place of shorter ones before it; nil if
 // there are too few archives.
 func (n *indexer) end() (*file, error) {
-	archives := n.d.archives()
-	if archives == 0 {
+	if n.d.archives() < n.p.leastIndexed() {
 		return nil, nil
 	}
-	for _, part := range n.parts {
-		if part.isFile {
-			break
-		}
-		archives += len(part.Archives)
-	}
-	if archives < n.p.leastIndexed() {
-		return nil, nil
-	}
-	for _, part := range n.parts {
-		if part.newest() != n.d.prev || !n.p.joins(&n.d, part) {
-			break
-		}
-		if err := n.d.addPart(part); err != nil {
-			return nil, err
-		}
-		if part.isFile {
-			n.gone = append(n.gone, indexName(part.newest()))
-		}
+	if err := n.join(func(part *indexPart) bool { return n.p.joins(&n.d, part) }); err != nil {
+		return nil, err
 	}
 	return &file{indexName(n.d.newest()), string(n.d.encode())}, nil
 }

@@ -120,12 +120,11 @@ func (w *twin) erase(*rapid.T) {
 
 // lose removes an archive, or puts it back.
 func (w *twin) lose(*rapid.T) {
-	for _, name := range slices.Sorted(maps.Keys(w.dropped)) {
-		text := w.dropped[name]
+	if names := slices.Sorted(maps.Keys(w.dropped)); len(names) > 0 {
 		for _, out := range w.out {
-			out.replace(name, text)
+			out.replace(names[0], w.dropped[names[0]])
 		}
-		delete(w.dropped, name)
+		delete(w.dropped, names[0])
 		return
 	}
 	if name := w.archive(); name != "" {

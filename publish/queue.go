@@ -25,6 +25,9 @@ type queue struct {
 	given   map[string]bool // those of them among the items
 	ordered bool            // the items are in the order of their changes, instead of the given one
 
+	inMemory bool // the items are kept as they are, because the caller has them in memory, too
+	kept     []item
+
 	n, entries int
 	latest     time.Time  // the latest change
 	timeless   bool       // an item has no time
@@ -33,7 +36,7 @@ type queue struct {
 }
 
 // mostQueued is how many bytes of items a queue has in memory.
-const mostQueued = 8 << 20
+const mostQueued = 4 << 20
 
 // queue returns an empty queue.
 func (p *session) queue(s *state, now time.Time, ordered bool) *queue {
@@ -72,7 +75,7 @@ func (q *queue) note(s *state, it item) {
 	}
 }
 
-// add adds an item. With the text of its entry, it need not keep the entry.
+// add adds an item, with the text of its entry.
 func (q *queue) add(s *state, it item, text string) error {
 	q.note(s, it)
 	if q.shown[it.id] {
@@ -83,11 +86,15 @@ func (q *queue) add(s *state, it item, text string) error {
 		q.past = &at
 	}
 	q.n++
+	if q.inMemory {
+		q.kept = append(q.kept, it)
+		return nil
+	}
 	v := &queuedItem{Number: q.n, ID: it.id, Time: it.time, Change: at}
-	if text == "" {
-		v.entry = it.entry
-	} else if err := v.leave(it.entry, text); err != nil {
-		return err
+	if it.entry != nil {
+		if err := v.leave(it.entry, text); err != nil {
+			return err
+		}
 	}
 	return q.sorter.Add(v)
 }
@@ -113,6 +120,18 @@ func errTwice(id string) error { return fmt.Errorf("two entries have the id %s",
 
 // items yields the items in their order.
 func (q *queue) items() iter.Seq2[item, error] {
+	if q.inMemory {
+		if q.ordered {
+			slices.SortStableFunc(q.kept, func(a, b item) int { return a.change().Compare(b.change()) })
+		}
+		return func(yield func(item, error) bool) {
+			for _, it := range q.kept {
+				if !yield(it, nil) {
+					return
+				}
+			}
+		}
+	}
 	return func(yield func(item, error) bool) {
 		var some []*queuedItem
 		size := 0
@@ -171,7 +190,7 @@ func (q *queue) read(some []*queuedItem) ([]item, error) {
 	}
 	items := make([]item, len(some))
 	for i, v := range some {
-		items[i] = item{entry: v.entry, id: v.ID, time: v.Time}
+		items[i] = item{id: v.ID, time: v.Time}
 		if v.Text == "" {
 			continue
 		}
@@ -192,8 +211,6 @@ type queuedItem struct {
 	Text    string               // of an entry, in its permanent form; "" for a deletion
 	Authors []feedhistory.Person // of the entry's feed, if it has none itself
 	Source  time.Time            // of the entry's document
-
-	entry *feedhistory.Entry // instead of a text; gob leaves it out
 }
 
 // size returns the approximate number of bytes an item takes in memory.

@@ -27,13 +27,13 @@ type Batch struct {
 
 	// Source, if not nil, yields more entries, in any order, so a long source need not fit in
 	// memory. It is read once, to its end; those to be published are then in a temporary file. The
-	// Output is locked once 8 MB have been read. An error of it ends the call, and nothing is
+	// Output is locked once 4 MB have been read. An error of it ends the call, and nothing is
 	// published.
 	Source iter.Seq2[*feedhistory.Entry, error]
 
-	// Ended, if not nil, is called when Source has ended, before anything is written. It may set the
-	// other fields, and the Publisher's Head, to what only the whole source tells. If it returns an
-	// error, nothing is published and Publish returns the error.
+	// Ended, if not nil, is called when Source has ended, before anything is published. It may set the
+	// fields other than Entries and Source, and the Publisher's Head, to what only the whole source
+	// tells. If it returns an error, nothing is published and Publish returns the error.
 	Ended func(*Batch) error
 
 	// DeleteMissing means Entries is complete: all other published entries are deleted. If
@@ -93,9 +93,6 @@ type Report struct {
 // source's entries. It writes a missing archive again if the source still has exactly its
 // entries, for which it has the whole source in memory.
 func (p *Publisher) Publish(ctx context.Context, u Batch) (*Report, error) {
-	if err := settings.Check("publish", settings.Number{Name: "Batch.Shown", Value: int64(u.Shown)}); err != nil {
-		return nil, err
-	}
 	if u.Now.IsZero() {
 		u.Now = time.Now().UTC().Truncate(time.Second)
 	}
@@ -158,7 +155,7 @@ func (p *session) update(s *state, x *index, in *source, u *Batch, report *Repor
 }
 
 // mostAhead is the size of the entries that are read before the Output is locked.
-const mostAhead = 8 << 20
+const mostAhead = 4 << 20
 
 // A source has the entries of a Batch, which are read as they are needed.
 type source struct {
@@ -225,10 +222,13 @@ func (in *source) end(u *Batch) error {
 	if in.ended {
 		return nil
 	}
-	if in.ended = true; u.Ended == nil {
-		return nil
+	in.ended = true
+	if u.Ended != nil {
+		if err := u.Ended(u); err != nil {
+			return err
+		}
 	}
-	return u.Ended(u)
+	return settings.Check("publish", settings.Number{Name: "Batch.Shown", Value: int64(u.Shown)})
 }
 
 // each calls f with each entry, and then Batch.Ended.
@@ -308,7 +308,7 @@ func (p *session) compare(s *state, x *index, q *queue, in *source, u *Batch, re
 		return q.add(s, it, string(text))
 	})
 	if err == nil {
-		err = q.checkIDs(x.fresh)
+		err = q.checkIDs(slices.Concat(x.fresh...))
 		x.fresh = nil
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"iter"
 	"maps"
+	"math"
 	"net/url"
 	"os"
 	"path"
@@ -308,16 +309,23 @@ type input struct {
 	firstTemplate string // the id of the first of them
 }
 
-// largeSource is the number of entries from which on memory counts for more than time.
-const largeSource = 1 << 16
+// From largeSource entries on, memory counts for more than time, until it is needed, at largestSource.
+const (
+	largeSource   = 1 << 16
+	largestSource = 1 << 20
+	memoryOfLarge = 80 << 20
+)
 
 // source yields the entries, and takes note of what is to be reported of them.
 func (in *input) source(links *linkCheck) iter.Seq2[*feedhistory.Entry, error] {
 	return func(yield func(*feedhistory.Entry, error) bool) {
 		for e, err := range in.entries {
 			if err == nil {
-				if in.n++; in.n == largeSource {
-					debug.SetGCPercent(30)
+				switch in.n++; in.n {
+				case largeSource:
+					debug.SetMemoryLimit(memoryOfLarge)
+				case largestSource:
+					debug.SetMemoryLimit(math.MaxInt64)
 				}
 				links.see(e)
 				in.seeTemplates(e)
