@@ -249,7 +249,8 @@ func (cr *chainReading) oweAsBefore(c *chainPath) {
 	for _, d := range past.Ledger.Debts {
 		at, isKnown := c.steps[d.URL]
 		isWithdrawn := slices.ContainsFunc(cr.ledger.Unread, func(u debt) bool { return u.URL == d.URL })
-		if d.isDocument() && c.named[d.URL] && !isKnown && !isWithdrawn || d.isWithin() && c.passed[at.url] && at.altered <= d.Poll {
+		isSound := d.Kind == debtDamage && at.last > d.Poll && !at.damaged // its sound copy may be the one known before
+		if d.isDocument() && c.named[d.URL] && !isKnown && !isWithdrawn || d.isWithin() && c.passed[at.url] && at.altered <= d.Poll && !isSound {
 			cr.owe(d)
 		}
 	}

@@ -57,7 +57,10 @@ type effect struct {
 // in any case. A record missing from a complete document takes any copy published after
 // the document.
 func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
-	back := r.Absence != 0 && c.Rank.Seq > r.Absence && !from.recalled
+	if r.State != Live && r.Tombstone.Rank.Seq < from.complete {
+		r.Tombstone, did.touched = TombstoneRecord{}, true
+	}
+	back := (r.Absence != 0 && c.Rank.Seq > r.Absence || r.isVoid(from.complete)) && !from.recalled
 	known := r.Copy.Digest != ""
 	if c.Rank.isKept() && r.Tombstone != (TombstoneRecord{}) {
 		return did // a reader does not bring back entries the publisher has deleted
@@ -68,7 +71,7 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 	switch {
 	case !known || from.replaces || back || c.compare(r.Copy) >= 0:
 		order := c.compare(r.Copy)
-		did.raised, did.touched = order > 0, order < 0 || r.Copy.Source != c.Source || back
+		did.raised, did.touched = order > 0, did.touched || order < 0 || r.Copy.Source != c.Source || back
 		if did.content = r.Copy.Digest != c.Digest; did.content {
 			r.Content, r.Archived = contentOf(e), false
 		} else if did.resigned = from.resigned[r.ID] != nil; did.resigned {
@@ -90,18 +93,24 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 	return did
 }
 
-// isVoid reports whether the publisher's copy was read before the complete document with a Seq,
-// which did not have the entry, and did not make it absent because it was deleted.
+// isVoid reports whether the copy of a deleted entry was read before the complete document with
+// a Seq, which did not make the entry absent because it was deleted.
 func (r *Record) isVoid(complete int64) bool {
-	return r.Copy.Digest != "" && r.Copy.Source == "" && !r.Copy.Rank.isKept() && r.Copy.Rank.Seq < complete && r.Absence == 0
+	return r.State == Deleted && r.Copy.Source == "" && !r.Copy.Rank.isKept() && r.Copy.Rank.Seq < complete
 }
 
-// bury merges a tombstone.
-func (r *Record) bury(t TombstoneRecord) (touched bool) {
+// bury merges a tombstone. It replaces one from before the complete document with a Seq, and
+// does not bring back the copy that was deleted then.
+func (r *Record) bury(t TombstoneRecord, complete int64) (touched bool) {
 	old := r.Tombstone
-	joined := t.precedence().Join(old.precedence())
+	joined := t.precedence()
+	if r.State == Live || old.Rank.Seq >= complete {
+		joined = joined.Join(old.precedence())
+	}
 	t = TombstoneRecord{joined.When, Rank{joined.Rank.Time, joined.Rank.Seq}}
-	r.Tombstone = t
+	if r.Tombstone = t; r.isVoid(complete) && r.Absence == 0 && !r.isBuried() {
+		r.Absence = complete
+	}
 	return !t.When.Equal(old.When) || t.Rank.compare(old.Rank) != 0
 }
 
@@ -293,8 +302,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	return m, mg.replaceUnnamed(m, unnamed)
 }
 
-// begin returns the effects of a document on the records of the IDs, before it is merged: a complete
-// document voids what was read before it.
+// begin returns the effects of a document on the records of the IDs, before it is merged.
 func (m *mergeResult) begin(s source, feed string, ids []string) map[string]*effect {
 	effects := make(map[string]*effect, len(ids))
 	for _, id := range ids {
@@ -307,12 +315,8 @@ func (m *mergeResult) begin(s source, feed string, ids []string) map[string]*eff
 		if effects[id] == nil {
 			m.before[id], effects[id] = r.State, &effect{}
 		}
-		did := effects[id]
-		if r.isVoid(s.complete) {
-			r.Absence, did.touched = s.complete, true
-		}
-		if s.replaces || r.Tombstone.Rank.Seq < s.complete {
-			did.touched = did.touched || r.Tombstone != (TombstoneRecord{})
+		if s.replaces {
+			effects[id].touched = effects[id].touched || r.Tombstone != (TombstoneRecord{})
 			r.Tombstone = TombstoneRecord{}
 		}
 	}
@@ -339,7 +343,7 @@ func (mg *merger) buryAll(m *mergeResult, s source, deleted []feedhistory.Tombst
 			}
 			stored[t.Ref] = true
 		}
-		touched := r.bury(TombstoneRecord{When: t.When, Rank: s.rank})
+		touched := r.bury(TombstoneRecord{When: t.When, Rank: s.rank}, s.complete)
 		effects[t.Ref].touched = effects[t.Ref].touched || touched
 	}
 }

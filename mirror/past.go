@@ -242,6 +242,7 @@ type step struct {
 	names      []string
 	further    []string  // where it goes on beyond the chain
 	lost       bool      // whether its link cannot be used
+	damaged    bool      // whether it was, as it was last read
 	read       time.Time // when it was last read
 	last       int64     // the number of the last poll to read it
 	seq        int64     // of its rank
@@ -252,7 +253,7 @@ type step struct {
 // step returns the document as the chain sees it.
 func (d *DocumentRecord) step() step {
 	return step{
-		url: d.URL, older: d.Known.Older, instead: otherFormat(d.Known), names: d.Names, further: d.Further, lost: d.Known.Lost,
+		url: d.URL, older: d.Known.Older, instead: otherFormat(d.Known), names: d.Names, further: d.Further, lost: d.Known.Lost, damaged: d.Known.Damaged,
 		read: d.Read, last: d.Last, seq: d.Rank.Seq, first: d.First, altered: d.Altered,
 	}
 }

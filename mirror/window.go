@@ -11,7 +11,7 @@ import (
 // Each reading of a feed whose time has changed raises the ranks of all entries still in the
 // subscription document. The ledger keeps them, once for all, and a row has the rank it was
 // stored with until it is stored for another reason, or its entry leaves the document. So a
-// poll with one new entry stores two rows.
+// poll with one new entry stores two rows. An earlier version has the rank of its row.
 
 // A window has the entries of a subscription document whose rows have older ranks.
 type window struct {
