@@ -102,8 +102,8 @@ func readAll(r io.Reader, limit int64) (string, error) {
 	return text.String(), err
 }
 
-// A textBuilder is a strings.Builder that keeps a text given as one string, as a strings.Reader
-// gives it, without copying.
+// A textBuilder is a strings.Builder without a copy of a text given as one string, as a strings.Reader
+// gives it.
 type textBuilder struct {
 	strings.Builder
 	whole int    // the expected length; zero if unknown
@@ -900,7 +900,7 @@ type reading struct {
 	limits limits
 	err    *ParseError
 
-	dated readDate        // the last date of the current entry
+	dated dateResult      // the last date of the current entry
 	zones map[string]bool // the zones with a note
 }
 
@@ -930,8 +930,8 @@ func (r *reading) date(s string) (t time.Time, ok bool) {
 	return r.dated.time, r.dated.ok
 }
 
-// A readDate is a date that has been read; the zero value is the one of an empty text.
-type readDate struct {
+// A dateResult is the outcome of reading a date; the zero value is the one of an empty text.
+type dateResult struct {
 	text string
 	time time.Time
 	zone feedtime.Zone
