@@ -58,7 +58,8 @@ type Parser struct {
 }
 
 // Parse reads one feed document with the default limits. Relative references resolve
-// against base, the URL where the document was found, which may be empty.
+// against base, the URL where the document was found, which may be empty. The Document keeps the
+// text; the string of a strings.Reader is not copied.
 //
 // The error is a *ParseError, or one from r: the context's, if it has cut short a
 // response. Together with a *ParseError, Parse may return the part of the document
