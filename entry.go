@@ -570,7 +570,7 @@ func (l *entryList) add(sc *xmlscan.Scope) *Entry {
 	if len(l.room) == cap(l.room) {
 		l.room = make([]Entry, 0, max(4, min(2*cap(l.room), l.expected(), 1024)))
 	}
-	l.own, l.lent, l.in.dated = l.own[:0], 0, readDate{}
+	l.own, l.lent, l.in.dated = l.own[:0], 0, dateResult{}
 	l.room = l.room[:len(l.room)+1] // an entry built elsewhere would be copied
 	e := &l.room[len(l.room)-1]
 	e.Head, e.scope = l.in.head, sc

@@ -58,7 +58,8 @@ type Parser struct {
 }
 
 // Parse reads one feed document with the default limits. Relative references resolve
-// against base, the URL where the document was found, which may be empty.
+// against base, the URL where the document was found, which may be empty. The Document keeps the
+// text; the string of a strings.Reader is not copied.
 //
 // The error is a *ParseError, or one from r: the context's, if it has cut short a
 // response. Together with a *ParseError, Parse may return the part of the document
@@ -102,8 +103,8 @@ func readAll(r io.Reader, limit int64) (string, error) {
 	return text.String(), err
 }
 
-// A textBuilder is a strings.Builder that keeps a text given as one string, as a strings.Reader
-// gives it, without copying.
+// A textBuilder is a strings.Builder without a copy of a text given as one string, as a strings.Reader
+// gives it.
 type textBuilder struct {
 	strings.Builder
 	whole int    // the expected length; zero if unknown
@@ -900,7 +901,7 @@ type reading struct {
 	limits limits
 	err    *ParseError
 
-	dated readDate        // the last date of the current entry
+	dated dateResult      // the last date of the current entry
 	zones map[string]bool // the zones with a note
 }
 
@@ -930,8 +931,8 @@ func (r *reading) date(s string) (t time.Time, ok bool) {
 	return r.dated.time, r.dated.ok
 }
 
-// A readDate is a date that has been read; the zero value is the one of an empty text.
-type readDate struct {
+// A dateResult is the outcome of reading a date; the zero value is the one of an empty text.
+type dateResult struct {
 	text string
 	time time.Time
 	zone feedtime.Zone

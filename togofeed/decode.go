@@ -63,7 +63,7 @@ type decoder struct {
 	base     string
 	err      error
 	elements int
-	texts    [2]illustrated    // an item's content and description
+	texts    [2]imageText      // an item's content and description
 	prefixes []xmlscan.Binding // the keys of extensions
 	few      [2]xmlscan.Binding
 }
@@ -87,14 +87,14 @@ func (d *decoder) fail(what string, limit int) {
 	d.r.Stop()
 }
 
-// An illustrated is a text, and the source of the first image in it.
-type illustrated struct {
+// An imageText is a text, and the source of the first image in it.
+type imageText struct {
 	text, image string
 	hasImage    bool
 }
 
-// illustrated reads the current element as text does.
-func (d *decoder) illustrated(to *illustrated) string {
+// imageText reads the current element as text does.
+func (d *decoder) imageText(to *imageText) string {
 	to.text, to.image, to.hasImage = d.r.Construct().AbsoluteAndImage()
 	return to.text
 }
@@ -166,7 +166,7 @@ func (d *decoder) rssItem(e *feedhistory.Entry) {
 	for depth := r.Depth(); d.child(depth); {
 		if space := r.Space(); !r.IsOfRSS(space) && space != feedxml.RDF {
 			if space == feedxml.Content && r.Local() == "encoded" {
-				item.Content = d.illustrated(&d.texts[0])
+				item.Content = d.imageText(&d.texts[0])
 			} else {
 				d.extension(&item.Extensions)
 			}
@@ -176,7 +176,7 @@ func (d *decoder) rssItem(e *feedhistory.Entry) {
 		case "title":
 			item.Title = d.text()
 		case "description":
-			item.Description = d.illustrated(&d.texts[1])
+			item.Description = d.imageText(&d.texts[1])
 		case "pubDate":
 			item.Published = r.PlainText()
 		case "link":

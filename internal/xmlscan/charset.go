@@ -486,7 +486,7 @@ func isControl(b byte) bool { return 0x80 <= b && b <= 0x9F }
 func readUTF8(data string) (r reading) {
 	r.doc = data
 	if in := inspect(data); in.valid {
-		if r.ascii, r.clean = in.ascii, in.clean; in.never {
+		if r.ascii, r.clean = in.wide == 0, in.clean; in.never {
 			r.cleanse()
 		}
 		return r
@@ -540,15 +540,15 @@ func beyondASCII(text string, i int) int {
 
 // An inspection tells which characters a text has.
 type inspection struct {
-	ascii bool // none beyond ASCII
 	valid bool // the text is UTF-8
 	clean bool // no control characters but tabs and newlines
 	never bool // U+FFFE or U+FFFF
+	wide  int  // the number of characters beyond ASCII
 }
 
 // inspect examines a text in one pass, as far as it is UTF-8.
 func inspect(text string) inspection {
-	in := inspection{ascii: true, valid: true, clean: true}
+	in := inspection{valid: true, clean: true}
 	for i := 0; i < len(text) && in.valid; {
 		i = in.skipASCII(text, i)
 		for end := min(i+32, len(text)); i < end && in.valid; {
@@ -564,7 +564,7 @@ func inspect(text string) inspection {
 	return in
 }
 
-// skipASCII returns where thirty-two bytes begin that are not all ASCII, or where fewer are left.
+// skipASCII returns the offset of the first thirty-two bytes not all in ASCII, or of fewer at the end.
 func (in *inspection) skipASCII(text string, i int) int {
 	// The sum of a byte of ASCII and one of these has the highest bit if the byte is not less.
 	const space, tab, afterNewline = (0x80 - ' ') * ones, (0x80 - '\t') * ones, (0x80 - '\n' - 1) * ones
@@ -585,7 +585,7 @@ func (in *inspection) skipASCII(text string, i int) int {
 
 // character examines the character beyond ASCII at the beginning of a text, and returns its length.
 func (in *inspection) character(text string) int {
-	in.ascii = false
+	in.wide++
 	if c := text[0]; 0xC2 <= c && c < 0xE0 && len(text) > 1 && text[1]&0xC0 == 0x80 { // the alphabets
 		return 2
 	}

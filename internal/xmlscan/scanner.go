@@ -207,7 +207,7 @@ func (s *Scanner) afterRoot(at int) {
 func (s *Scanner) Document() string { return s.doc }
 
 // SpaceID returns a small number, at least -2, of the declaration of the current Start's or End's
-// namespace. A later declaration may have the number of one that is out of scope.
+// namespace. Once a declaration is out of scope, a later one may have its number.
 func (s *Scanner) SpaceID() int { return s.name.space }
 
 // Depth returns the number of open elements. At a Start this includes the element itself, at its
@@ -346,7 +346,7 @@ func (c *Cursor) nextTag() Token {
 	return s.tok
 }
 
-// leafText moves from the Start of an element with nothing but text to that text, perhaps an empty one.
+// leafText moves from the Start of an element with nothing but text to the text, perhaps an empty one.
 // Then leave moves to its End.
 func (c *Cursor) leafText() (tagEnd int, ok bool) {
 	s := &c.Scanner

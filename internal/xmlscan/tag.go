@@ -47,7 +47,7 @@ func (s *Scanner) Attrs() []Attr {
 	return s.list
 }
 
-// OwnAttrs yields the local names and the values of those of Attrs that have no namespace.
+// OwnAttrs yields the local names and the values of the attributes without a namespace.
 func (s *Scanner) OwnAttrs() iter.Seq2[string, string] {
 	return func(yield func(local, value string) bool) {
 		for i := range s.attrs {

@@ -79,14 +79,14 @@ const (
 	full = 0xffffffffffffffff
 )
 
-// equal marks the bytes of a word that are c.
+// equal marks the bytes of a word equal to c.
 func equal(word uint64, c byte) uint64 {
 	word ^= uint64(c) * ones
 	return ^(word&low + low | word | low)
 }
 
-// less marks the first byte of a word that is less than c, which is of ASCII. The other bits, and the
-// marks after that byte, mean nothing.
+// less marks the first byte of a word less than c, which is of ASCII. The other bits, and the marks
+// after this byte, mean nothing.
 func less(word uint64, c byte) uint64 { return (word - uint64(c)*ones) &^ word }
 
 // first returns the index of the first byte marked in a word; 8 if there is none.
@@ -159,7 +159,7 @@ func skipSpace(s string, i int) int {
 	return i
 }
 
-// nameStopAt returns the index of the first byte from i on that is not of a name, or needs attention.
+// nameStopAt is until for nameStop.
 func nameStopAt(s string, i int) int {
 	for i+8 <= len(s) {
 		k := first(notLetters(eight(s, i)))
@@ -170,14 +170,14 @@ func nameStopAt(s string, i int) int {
 	return until(s, i, nameStop)
 }
 
-// notLetters marks the bytes of a word that are not letters of ASCII.
+// notLetters marks the bytes of a word other than letters of ASCII.
 func notLetters(word uint64) uint64 {
 	lower := (word | ' '*ones) & low
 	return ^((lower+(0x80-'a')*ones)&^(lower+(0x80-'z'-1)*ones))&high | word&high
 }
 
-// valueEnd returns the index of the quote after a value, from i on, or of the first byte before it
-// that needs attention; perhaps of an earlier one in the last eight bytes of the document.
+// valueEnd returns the index of the quote after a value, from i on, or of an earlier byte in need of
+// attention; in the last eight bytes of the document, perhaps of any earlier byte.
 func valueEnd(s string, i int, quote byte) int {
 	for i+8 <= len(s) {
 		word := eight(s, i)
@@ -290,9 +290,9 @@ func (s *Scanner) AppendText(dst []byte) []byte {
 // spare is the room appendEscaped needs behind its text.
 const spare = 8
 
-// appendEscaped appends text up to the first ampersand that begins none of the references which
-// shortReference knows, and returns the rest. It copies a word at a time, also beyond an ampersand:
-// the next one overwrites that.
+// appendEscaped appends text up to the first ampersand without a reference known to shortReference,
+// and returns the rest. It copies a word at a time, also beyond an ampersand: the next one overwrites
+// the excess.
 func appendEscaped(dst []byte, raw string) (to []byte, rest string) {
 	n := len(dst)
 	dst = slices.Grow(dst, len(raw)+spare)
@@ -440,8 +440,8 @@ func reference(raw string) (kind refKind, n int, r rune) {
 	return named(raw)
 }
 
-// shortReference reads the reference at the beginning of raw, if it is one of those that nearly all
-// in feeds are; n is 0 for all others.
+// shortReference reads the reference at the beginning of raw if it is a usual one; n is 0 for all
+// others.
 func shortReference(raw string) (n int, c byte) {
 	if len(raw) < len("&lt;") {
 		return 0, 0
