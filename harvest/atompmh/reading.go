@@ -38,11 +38,11 @@ type reading struct {
 	doubt     doubt
 	scope     scope
 
-	held    sorter    // the entries read
-	number  int64     // how many there are
-	history bool      // keep earlier entries
-	now     time.Time // when the subscription document came, by the server's clock
-	newest  time.Time // the newest time of all entries, except those from the future
+	held    entrySorter // the entries read
+	number  int64       // how many there are
+	history bool        // keep earlier entries
+	now     time.Time   // when the subscription document came, by the server's clock
+	newest  time.Time   // the newest time of all entries, except those from the future
 	gaps    []*feedhistory.Gap
 
 	seen map[string]seenRecord // of the next mark
@@ -74,11 +74,11 @@ func (h *Harvester) newReading(ctx context.Context, from mark, history bool) *re
 }
 
 // sorter returns an empty sorter.
-func (r *reading) sorter(ctx context.Context, compare func(a, b *heldEntry) int) sorter {
-	return sorter{ctx: ctx, compare: compare, most: r.h.memory, create: r.h.createTemp}
+func (r *reading) sorter(ctx context.Context, compare func(a, b *heldEntry) int) entrySorter {
+	return entrySorter{Context: ctx, Compare: compare, Size: (*heldEntry).size, Most: r.h.memory, Create: r.h.createTemp}
 }
 
-func (r *reading) close() { r.held.close() }
+func (r *reading) close() { r.held.Close() }
 
 // hasBegun reports whether the subscription document has been read.
 func (r *reading) hasBegun() bool { return !r.now.IsZero() }
@@ -240,7 +240,7 @@ func (r *reading) settle() error {
 			uncovered = latest.ID
 		}
 	}
-	for v, err := range r.held.sorted() {
+	for v, err := range r.held.Sorted() {
 		switch {
 		case err != nil:
 			return err
@@ -433,7 +433,7 @@ func (r *reading) entries(doc *feedhistory.Document) error {
 		if v.Kind = kindIn(e, v.Text); v.Kind != Other && v.At.After(r.newest) && !v.At.After(r.now) {
 			r.newest = v.At
 		}
-		if err := r.held.add(v); err != nil {
+		if err := r.held.Add(v); err != nil {
 			return err
 		}
 	}
@@ -444,13 +444,13 @@ func (r *reading) entries(doc *feedhistory.Document) error {
 // next mark. An error ends them.
 func (r *reading) changes() iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
-		news := r.sorter(r.held.ctx, byTime)
-		defer news.close()
+		news := r.sorter(r.held.Context, byTime)
+		defer news.Close()
 		if err := r.news(&news); err != nil {
 			yield(Change{}, err)
 			return
 		}
-		for v, err := range news.sorted() {
+		for v, err := range news.Sorted() {
 			var c Change
 			if err == nil {
 				c, err = v.change()
@@ -464,7 +464,7 @@ func (r *reading) changes() iter.Seq2[Change, error] {
 
 // news adds the changes since the mark to a sorter, each with the earlier entries of its
 // record, and notes the records for the next mark.
-func (r *reading) news(news *sorter) error {
+func (r *reading) news(news *entrySorter) error {
 	if err := r.settle(); err != nil {
 		return err
 	}
@@ -483,13 +483,13 @@ func (r *reading) news(news *sorter) error {
 		if r.note(latest, seen); !isNews {
 			return nil
 		}
-		return news.add(latest)
+		return news.Add(latest)
 	}
-	for v, err := range r.held.sorted() {
+	for v, err := range r.held.Sorted() {
 		switch {
 		case err != nil:
 		case v.Kind == Other:
-			err = news.add(v)
+			err = news.Add(v)
 		case latest == nil || latest.ID != v.ID:
 			err, latest = end(), v
 		default:
@@ -513,7 +513,7 @@ func (r *reading) news(news *sorter) error {
 
 // missing processes the records of the mark that were not read. They are absent from a feed
 // that is or was complete; otherwise they may be in the archives left out.
-func (r *reading) missing(news *sorter, unread map[string]seenRecord) error {
+func (r *reading) missing(news *entrySorter, unread map[string]seenRecord) error {
 	if r.chain.known != "" || r.pool && !r.whole() {
 		maps.Copy(r.seen, unread)
 	}
@@ -524,7 +524,7 @@ func (r *reading) missing(news *sorter, unread map[string]seenRecord) error {
 		if seen.Deleted {
 			continue
 		}
-		if err := news.add(&heldEntry{ID: id, At: seen.Time.UTC(), Kind: Deleted}); err != nil {
+		if err := news.Add(&heldEntry{ID: id, At: seen.Time.UTC(), Kind: Deleted}); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package atompmh
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory/internal/feedtest"
+	"github.com/feedhistory/feedhistory/internal/sorter"
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
@@ -32,13 +32,13 @@ func memoryOf(t testing.TB) int {
 }
 
 // requireSorted requires that a sorter yields entries in order.
-func requireSorted(t *testing.T, s *sorter, want []*heldEntry) {
-	slices.SortFunc(want, s.compare)
-	for range s.sorted() {
+func requireSorted(t *testing.T, s *entrySorter, want []*heldEntry) {
+	slices.SortFunc(want, s.Compare)
+	for range s.Sorted() {
 		break
 	}
 	n := 0
-	for got, err := range s.sorted() {
+	for got, err := range s.Sorted() {
 		require.NoError(t, err)
 		require.Less(t, n, len(want))
 		require.Equal(t, want[n], got)
@@ -71,15 +71,19 @@ func TestSorter(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, compare := range []func(a, b *heldEntry) int{byRecord, byTime} {
 		for _, most := range []int{0, 500, 20_000, 10_000_000} {
-			s := sorter{ctx: t.Context(), compare: compare, most: most}
+			files := 0
+			create := func() (*os.File, error) {
+				files++
+				return sorter.CreateTemp()
+			}
+			s := entrySorter{Context: t.Context(), Compare: compare, Size: (*heldEntry).size, Most: most, Create: create, Plain: most == 20_000}
 			requireSorted(t, &s, nil)
 			for _, v := range all {
-				require.NoError(t, s.add(v))
-				require.LessOrEqual(t, s.bytes, cmp.Or(s.most, sorterBytes))
+				require.NoError(t, s.Add(v))
 			}
 			requireSorted(t, &s, slices.Clone(all))
-			require.Equal(t, most == 500 || most == 20_000, s.file != nil)
-			s.close()
+			require.Equal(t, most == 500 || most == 20_000, files == 1)
+			s.Close()
 		}
 	}
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
@@ -90,12 +94,12 @@ func TestSorter(t *testing.T) {
 // TestSorterInterrupted checks that the end of the context ends the use of the file.
 func TestSorterInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	s := sorter{ctx: ctx, compare: byTime, most: 1}
-	defer s.close()
-	require.NoError(t, s.add(&heldEntry{ID: "a"}))
+	s := entrySorter{Context: ctx, Compare: byTime, Size: (*heldEntry).size, Most: 1}
+	defer s.Close()
+	require.NoError(t, s.Add(&heldEntry{ID: "a"}))
 	cancel()
-	require.ErrorIs(t, s.add(&heldEntry{ID: "b"}), context.Canceled)
-	for _, err := range s.sorted() {
+	require.ErrorIs(t, s.Add(&heldEntry{ID: "b"}), context.Canceled)
+	for _, err := range s.Sorted() {
 		require.ErrorIs(t, err, context.Canceled)
 	}
 }
@@ -201,7 +205,7 @@ func TestTempErrors(t *testing.T) {
 						if n++; n == failing+1 {
 							return fails()
 						}
-						return createTemp()
+						return sorter.CreateTemp()
 					}
 					requireFailed(t, s, from, want)
 					require.Equal(t, failing+1, n)
@@ -240,9 +244,9 @@ func TestDamagedTemp(t *testing.T) {
 			var file *os.File
 			s.createTemp = func() (f *os.File, err error) {
 				if file != nil {
-					return createTemp()
+					return sorter.CreateTemp()
 				}
-				file, err = createTemp()
+				file, err = sorter.CreateTemp()
 				return file, err
 			}
 			s.before = func(path string) {
