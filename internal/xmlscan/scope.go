@@ -253,6 +253,9 @@ func (sc *Scope) Alone(element string, rss bool) string {
 // Standalone returns an element with everything its scope contributes, in two parts. The second one is
 // the end of raw, unless the first one is empty: then it is the whole element.
 func (sc *Scope) Standalone(raw string, lenient bool) (start, rest string) {
+	if !lenient && sc.isStandalone(raw) { // as each entry that was written alone
+		return "", raw
+	}
 	s := NewFragment(raw, sc.Bindings, Unlimited())
 	s.Next()
 	var attrs strings.Builder
@@ -285,6 +288,21 @@ func (sc *Scope) Standalone(raw string, lenient bool) (start, rest string) {
 		name += len(s.Prefix()) + len(":")
 	}
 	return raw[:name] + attrs.String(), raw[name:]
+}
+
+// isStandalone reports, without a scan, that a scope contributes nothing to an element. It may be
+// wrong in the other direction.
+func (sc *Scope) isStandalone(raw string) bool {
+	tag, _, _ := strings.Cut(raw, ">")
+	if sc.Base != "" || sc.Lang != "" || strings.Contains(tag, "xml:base") || strings.Contains(tag, "'") { // in which there may be anything
+		return false
+	}
+	return !slices.ContainsFunc(sc.needed(raw), func(b Binding) bool {
+		if b.Prefix == "" {
+			return !strings.Contains(tag, ` xmlns="`)
+		}
+		return !strings.Contains(tag, " xmlns:"+b.Prefix+`="`)
+	})
 }
 
 // Standalone returns an element, given as its part of a scanned document, as a separate,
