@@ -38,7 +38,7 @@ func (p *session) accept(s *state, entries []*feedhistory.Entry, deleted []feedh
 		old, ok := known[it.id]
 		switch err := it.follows(old); {
 		case ok && p.isAgain(it, old, original):
-			p.giveAgain(it.entry)
+			p.sign(it.entry)
 		case !ok || err == nil:
 			known[it.id] = it
 			accepted = append(accepted, it)
@@ -318,11 +318,10 @@ func (p *Publisher) repaired(e *feedhistory.Entry) *feedhistory.Entry {
 	unsigned, source := *e, *sourceOf(e)
 	source.Authors = nil // the feed's authors need not be written on the entry
 	unsigned.Head = &source
-	text := p.written(&unsigned, p.format(), false)
-	if bytes.Contains(text, e.XML()) { // nearly always
+	if bytes.Contains(p.valid.written(&unsigned, p.format(), p.form), e.XML()) { // nearly always
 		return e
 	}
-	valid := reread(text, "")
+	valid := reread(p.written(&unsigned, p.format(), false), "")
 	if valid == nil {
 		return e
 	}
@@ -330,6 +329,28 @@ func (p *Publisher) repaired(e *feedhistory.Entry) *feedhistory.Entry {
 		valid.Head.Authors = e.Head.Authors
 	}
 	return valid
+}
+
+// A validWriter writes entries in their valid form, one after another into one document.
+type validWriter struct {
+	b      bytes.Buffer
+	w      *compose.Writer
+	format feedhistory.Format
+	form   int
+}
+
+// written returns the text of an entry; nil on failure. It is valid until the next call.
+func (v *validWriter) written(e *feedhistory.Entry, format feedhistory.Format, form int) []byte {
+	if v.w == nil || v.format != format || v.form != form {
+		v.w, v.format, v.form = compose.NewWriter(&v.b, format, &feedhistory.Document{ID: "urn:x"}), format, form
+		door.Former(v.w, form)
+	}
+	v.b.Reset()
+	if v.w.Add(e) != nil {
+		v.w = nil // which writes nothing more
+		return nil
+	}
+	return v.b.Bytes()
 }
 
 // written returns a document of an entry; nil on failure.

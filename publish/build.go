@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"path"
 	"slices"
 	"strconv"
@@ -28,7 +29,20 @@ func (p *Publisher) publish(ctx context.Context, entries []*feedhistory.Entry, d
 		if err != nil {
 			return err
 		}
-		return p.build(s, accepted, time.Now())
+		q := p.queue(s, time.Now(), p.Chronological)
+		q.inMemory = true
+		last := make(map[string]int, len(accepted))
+		for i, it := range accepted {
+			last[it.id] = i
+		}
+		for i, it := range accepted {
+			if last[it.id] != i && !p.Versions {
+				q.note(s, it)
+			} else if err := q.add(s, it, ""); err != nil {
+				return err
+			}
+		}
+		return p.build(s, q, nil)
 	})
 }
 
@@ -67,80 +81,55 @@ func (p *Publisher) exclusively(ctx context.Context, f func(*session, *state) er
 	return f(at, s)
 }
 
-// build publishes items, oldest first, after those published. Now is the time of the
-// call.
-func (p *session) build(s *state, items []item, now time.Time) error {
-	if err := p.late(s, items); err != nil {
-		return err
+// build publishes the items of a queue after those published, and indexes their archives.
+func (p *session) build(s *state, q *queue, index *indexer) error {
+	if len(q.late) > 0 {
+		return errors.Join(q.late...)
 	}
-	b := &builder{p: p, s: s, head: p.head(s), ledger: s.ledger.done(), updated: s.updated()}
-	b.advance(items)
-	b.count(items, now)
-	log, recent := p.supersede(s, items)
+	b := &builder{p: p, s: s, head: p.head(s), ledger: s.ledger.done(), updated: s.updated(), index: index}
+	b.advance(q)
+	b.count(q)
+	log, recent := q.log(s)
 	if err := p.resign(log, recent); err != nil {
 		return err
 	}
-	closed, open := p.cut(log, b.ledger.archives, now)
-	for _, part := range closed {
-		if err := b.close(part); err != nil {
-			return errors.Join(err, b.undo())
-		}
-		recent = slices.Concat(entriesOf(part.items), recent)
+	c := p.cutter(q.firstPast(log), q.now)
+	end := func(items []item) error {
+		recent = slices.Concat(entriesOf(items), recent)
 		recent = recent[:min(len(recent), b.shown())]
+		return b.close(part{cmp.Or(c.period, strconv.Itoa(b.ledger.archives+1)), items})
 	}
-	if err := b.finish(); err != nil {
+	err := c.cut(q.after(log), end)
+	if err == nil {
+		err = b.finish()
+	}
+	if err != nil {
 		return errors.Join(err, b.undo())
 	}
-	return b.commit(open, recent)
+	return b.commit(c.items, recent)
 }
 
 // late returns an error if the publisher is Chronological and an item is older
 // than the newest published one.
-func (p *session) late(s *state, items []item) (err error) {
+func (p *session) late(s *state, it item) error {
 	if !p.Chronological || len(s.log) == 0 {
 		return nil
 	}
-	newest := s.log[len(s.log)-1].change()
-	for _, it := range items {
-		if it.change().Before(newest) {
-			err = errors.Join(err, &EntryError{ID: it.id, Given: it.time, Published: newest, Err: ErrLate})
-		}
+	if newest := s.log[len(s.log)-1].change(); it.change().Before(newest) {
+		return &EntryError{ID: it.id, Given: it.time, Published: newest, Err: ErrLate}
 	}
-	return err
+	return nil
 }
 
-// supersede adds new items to the log. Replaced ones leave the subscription document:
-// unless all versions are kept, the document has one version, or one deletion, of each
-// id.
-func (p *session) supersede(s *state, items []item) (log []item, recent []*feedhistory.Entry) {
-	last := make(map[string]int, len(items))
-	for i, it := range items {
-		last[it.id] = i
+// giveAgain takes note of a published entry given again, if the subscription document shows it.
+func (p *session) giveAgain(x *index, e *feedhistory.Entry) {
+	if x.shown[e.ID] != nil {
+		p.sign(e)
 	}
-	log = make([]item, 0, len(s.log)+len(items))
-	for _, it := range s.log {
-		if _, ok := last[it.id]; !ok || p.Versions {
-			log = append(log, it)
-		}
-	}
-	for i, it := range items {
-		if last[it.id] == i || p.Versions {
-			log = append(log, it)
-		}
-	}
-	if p.Chronological {
-		slices.SortStableFunc(log, func(a, b item) int { return a.change().Compare(b.change()) })
-	}
-	for _, e := range s.recent {
-		if _, ok := last[e.ID]; !ok {
-			recent = append(recent, e)
-		}
-	}
-	return log, recent
 }
 
-// giveAgain takes note of a published entry given again; nil for a deletion.
-func (p *session) giveAgain(e *feedhistory.Entry) {
+// sign keeps the addresses of an entry given again, if they have signatures; nil for a deletion.
+func (p *session) sign(e *feedhistory.Entry) {
 	if e == nil {
 		return
 	}
@@ -231,57 +220,68 @@ const (
 	mostBytes = 8 << 20
 )
 
-// cut cuts a log into archives to be closed and the items to stay open: less than a full
+// A cutter cuts a log into archives to be closed and the items to stay open: less than a full
 // archive, or the latest period. An item older than the ones before it stays in their period.
-// Archives too large for one document are divided. The number of archives so far decides the
-// numbers of those split by size.
-func (p *session) cut(log []item, archives int, now time.Time) (closed []part, open []item) {
-	from, whole, bytes, period := 0, 0, 0, ""
-	end := func(i int) {
-		closed = append(closed, part{cmp.Or(period, strconv.Itoa(archives+len(closed)+1)), log[from:i:i]})
-		from, bytes = i, 0
+// Archives too large for one document are divided.
+type cutter struct {
+	p      *session
+	now    time.Time
+	last   time.Time // of the item before, not in the future; see date
+	items  []item    // not closed yet, oldest first
+	whole  int       // the items since the last full archive
+	bytes  int
+	period string
+}
+
+// cutter returns a cutter of a log whose first item that is not dated in the future has a time.
+func (p *session) cutter(first, now time.Time) *cutter { return &cutter{p: p, last: first, now: now} }
+
+// cut calls end with the items of each archive to be closed.
+func (c *cutter) cut(log iter.Seq2[item, error], end func([]item) error) error {
+	closing := func() error {
+		items := c.items
+		c.items, c.bytes = nil, 0
+		return end(items)
 	}
-	full := func(i int) bool { return p.Split.Period == 0 && i-whole == cmp.Or(p.Split.Size, 100) }
-	for i, at := range dates(log, now) {
-		next := at.UTC().Format(periods[p.Split.Period])
-		n := log[i].size()
-		isWhole := i > 0 && next > period || full(i)
-		if isWhole || i > from && (bytes+n > mostBytes || i-from >= mostItems) {
-			end(i)
+	isFull := func() bool { return c.p.Split.Period == 0 && c.whole == cmp.Or(c.p.Split.Size, 100) }
+	isFirst := true
+	for it, err := range log {
+		if err != nil {
+			return err
+		}
+		next, n := c.date(it).UTC().Format(periods[c.p.Split.Period]), it.size()
+		isWhole := !isFirst && next > c.period || isFull()
+		if isWhole || len(c.items) > 0 && (c.bytes+n > mostBytes || len(c.items) >= mostItems) {
+			if err := closing(); err != nil {
+				return err
+			}
 		}
 		if isWhole {
-			whole = i
+			c.whole = 0
 		}
-		period, bytes = max(period, next), bytes+n
+		c.items, isFirst = append(c.items, it), false
+		c.whole, c.bytes, c.period = c.whole+1, c.bytes+n, max(c.period, next)
 	}
-	if full(len(log)) && !p.Chronological { // whose subscription document is never empty
-		end(len(log))
+	if isFull() && !c.p.Chronological { // whose subscription document is never empty
+		return closing()
 	}
-	return closed, log[from:]
+	return nil
 }
 
 // periods are the layouts of the names of periods, which sort like times.
 var periods = map[compose.Period]string{compose.Year: "2006", compose.Month: "2006/01", compose.Day: "2006/01/02"}
 
-// dates returns the times by which items belong to periods. One dated in the future counts with
+// date returns the time by which an item belongs to a period. One dated in the future counts with
 // the time of the item before it, or else of the first one after it with a past date: with its
 // own time no other period would ever end.
-func dates(log []item, now time.Time) []time.Time {
-	last, all := now, make([]time.Time, len(log))
-	if i := slices.IndexFunc(log, func(it item) bool { return !it.change().After(now) }); i >= 0 {
-		last = log[i].change()
+func (c *cutter) date(it item) time.Time {
+	if at := it.change(); !at.After(c.now) {
+		c.last = at
 	}
-	for i, it := range log {
-		if at := it.change(); !at.After(now) {
-			last = at
-		}
-		if all[i] = last; last.IsZero() && it.entry != nil {
-			s := sourceOf(it.entry)
-			all[i] = feedtime.First(s.Updated, s.Published, s.LastModified)
-		}
-		all[i] = feedtime.First(all[i], epoch)
+	if at := c.last; !at.IsZero() || it.entry == nil {
+		return feedtime.First(at, epoch)
 	}
-	return all
+	return feedtime.First(sourceTime(it.entry), epoch)
 }
 
 // size returns the approximate size of an item in bytes.
@@ -303,19 +303,19 @@ type builder struct {
 	updated time.Time // when the feed last changed
 	written []string  // new archives, which nothing refers to yet
 
-	name, text string // the archive waiting for the name of its successor
-	waiting    []file // archives still to be written
-	held       int    // their size in bytes
+	name, text string   // the archive waiting for the name of its successor
+	waiting    []file   // archives still to be written
+	held       int      // their size in bytes
+	index      *indexer // nil if the archives are not indexed
 }
 
 // advance takes the times of new items into account. The feed's time is never
 // earlier than the time of anything in it. If an item has no time, the feed's
 // time becomes later than it was, because readers use it for entries without a
 // time (5005#21).
-func (b *builder) advance(items []item) {
-	b.updated = lastChange(b.updated, items)
-	timeless := slices.ContainsFunc(items, func(it item) bool { return it.time.IsZero() })
-	if was := b.s.updated(); timeless && !b.updated.After(was) {
+func (b *builder) advance(q *queue) {
+	b.updated = feedtime.Later(b.updated, q.latest)
+	if was := b.s.updated(); q.timeless && !b.updated.After(was) {
 		b.updated = feedtime.Later(was.Add(time.Second), epoch)
 	}
 	if b.updated.IsZero() { // the feed is empty
@@ -351,9 +351,15 @@ func (b *builder) close(part part) error {
 // add renders an archive, which is written when the name of its successor is
 // known.
 func (b *builder) add(stem string, head *feedhistory.Document, items []item, updated time.Time) error {
-	name, text, err := b.p.renderArchive(stem, b.ledger.prev, head, items, updated)
+	name, text, doc, err := b.p.renderArchive(stem, b.ledger.prev, head, items, updated)
 	if err != nil {
 		return err
+	}
+	var index *file
+	if b.index != nil {
+		if index, err = b.index.add(&archive{name: name, text: text, doc: doc, prev: b.ledger.prev}); err != nil {
+			return err
+		}
 	}
 	if b.name != "" {
 		if b.text, err = setNext(b.text, b.p.url(name), b.p.format()); err != nil {
@@ -366,22 +372,21 @@ func (b *builder) add(stem string, head *feedhistory.Document, items []item, upd
 		return err
 	}
 	b.name, b.text, b.ledger.prev = name, text, name
-	return nil
+	return b.await(index)
 }
 
 // count counts the entries among new items, and keeps how many the source shows.
 // Nobody can have missed those of a feed's first call.
-func (b *builder) count(items []item, now time.Time) {
-	n := len(entriesOf(items))
-	if n == 0 || b.p.recent() == 0 {
+func (b *builder) count(q *queue) {
+	if q.entries == 0 || b.p.recent() == 0 {
 		return
 	}
 	b.ledger.source = cmp.Or(b.p.source, b.ledger.source)
 	if b.s.doc == nil || b.p.Backlog {
 		return
 	}
-	b.ledger.added = b.ledger.added.Begin(b.ledger.added.Next(), now)
-	b.ledger.added.Add(n)
+	b.ledger.added = b.ledger.added.Begin(b.ledger.added.Next(), q.now)
+	b.ledger.added.Add(q.entries)
 }
 
 // shown returns the number of entries to show in the subscription document, if
@@ -428,25 +433,25 @@ const placeholder = "0000000000000000"
 // next-archive. The name contains a digest of everything else, so a name is
 // never used for different bytes. As the name of the preceding archive is in
 // the text, the digest depends on the whole history.
-func (p *Publisher) renderArchive(stem, prev string, head *feedhistory.Document, items []item, updated time.Time) (name, text string, err error) {
+func (p *Publisher) renderArchive(stem, prev string, head *feedhistory.Document, items []item, updated time.Time) (name, text string, doc *feedhistory.Document, err error) {
 	name = stem + "-" + placeholder + p.extension()
 	d := compose.Archive(head, entriesOf(items), compose.URLs{
 		Self: p.url(name), Current: p.URL(), Prev: p.url(prev),
 	})
 	d.Deleted, d.Updated = deletionsOf(items), updated
-	if text, _, err = p.render(d); err != nil {
-		return "", "", err
+	if text, doc, err = p.render(d); err != nil {
+		return "", "", nil, err
 	}
 	sum := sha256.Sum256([]byte(text))
 	digest := hex.EncodeToString(sum[:len(placeholder)/2])
 	self := strings.Index(text, `rel="self"`)
 	at := strings.Index(text[self:], placeholder+p.extension()+`"`)
 	if self < 0 || at < 0 {
-		return "", "", fmt.Errorf("%s: no link to itself", name)
+		return "", "", nil, fmt.Errorf("%s: no link to itself", name)
 	}
 	at += self
 	text = text[:at] + digest + text[at+len(placeholder):]
-	return stem + "-" + digest + p.extension(), text, nil
+	return stem + "-" + digest + p.extension(), text, doc, nil
 }
 
 // render writes a document of normal entries, and reads it again to check it: published
@@ -609,7 +614,7 @@ func (p *Publisher) listName() string {
 	return dir + "." + base + ".new"
 }
 
-// A file is an archive still to be written.
+// A file is an archive, or a part of the index, still to be written.
 type file struct{ name, text string }
 
 // The maximum number of archives, and of their bytes, waiting to be written, so one
@@ -624,9 +629,18 @@ func (b *builder) flush() error {
 	if b.name == "" {
 		return nil
 	}
-	b.waiting = append(b.waiting, file{b.name, b.text})
-	b.held += len(b.text)
+	f := &file{b.name, b.text}
 	b.name, b.text = "", ""
+	return b.await(f)
+}
+
+// await queues a file for writing.
+func (b *builder) await(f *file) error {
+	if f == nil {
+		return nil
+	}
+	b.waiting = append(b.waiting, *f)
+	b.held += len(f.text)
 	if len(b.waiting) >= mostWaiting || b.held >= mostHeld {
 		return b.write()
 	}
@@ -637,6 +651,12 @@ func (b *builder) flush() error {
 func (b *builder) finish() error {
 	if err := b.flush(); err != nil {
 		return err
+	}
+	if b.index != nil {
+		index, err := b.index.end()
+		if err = cmp.Or(err, b.await(index)); err != nil {
+			return err
+		}
 	}
 	return b.write()
 }
@@ -699,7 +719,7 @@ func (p *session) clean(s *state) error {
 	keep, err := p.names(s.prev)
 	if err == nil {
 		for name := range strings.SplitSeq(text, "\n") {
-			if keep[name] || !archiveName.MatchString(name) {
+			if archive := archiveOf(name); keep[archive] || !archiveName.MatchString(archive) {
 				continue
 			}
 			if err := p.Output.Remove(p.ctx, name); err != nil {

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -199,6 +201,26 @@ func history(t testing.TB) []deed {
 			func(m model) { add(60, 3).into(m) },
 		},
 		erase("e1"), add(70, 30),
+		{
+			func(p *Publisher) error {
+				_, err := p.Publish(t.Context(), Batch{Entries: append(entries(t, 14, 1), entries(t, 200, 10)...)})
+				return err
+			},
+			func(m model) { add(14, 1).into(m); add(200, 10).into(m) },
+		},
+		erase("e75"),
+		{
+			func(p *Publisher) error {
+				_, err := p.Publish(t.Context(), Batch{Entries: entries(t, 200, 10), DeleteMissing: true, MaxDeletions: -1, Now: day.Add(400 * time.Hour)})
+				return err
+			},
+			func(m model) {
+				for _, id := range m.ids() {
+					m.remove(id, day.Add(400*time.Hour))
+				}
+				add(200, 10).into(m)
+			},
+		},
 	}
 }
 
@@ -237,7 +259,7 @@ func fault(t *testing.T, how feedtest.Failure, n int) (hit bool) {
 			recoverFrom(t, out, p, m, done)
 			if how == feedtest.Crashes || how == feedtest.Crashed {
 				out = out.clone()
-				p = &Publisher{Output: out, Base: base, Recent: p.Recent, Split: p.Split}
+				p = &Publisher{Output: out, Base: base, Recent: p.Recent, Split: p.Split, least: p.least, most: p.most}
 			}
 			err = d.call(p)
 			if !errors.Is(err, ErrNotPublished) { // what is already erased cannot be erased again
@@ -248,6 +270,9 @@ func fault(t *testing.T, how feedtest.Failure, n int) (hit bool) {
 		require.True(t, m.matches(fetch(t, out, p.URL())))
 		checkChain(t, out, p)
 		require.Len(t, out.texts(), 1+len(archives(t, p)), "something is left over")
+		for name := range out.files {
+			require.Contains(t, out.files, archiveOf(name), "a part of the index without its archive")
+		}
 	}
 	return hit
 }
@@ -470,7 +495,20 @@ func daily(t *testing.T, n int) (log []item) {
 }
 
 func cutBy(split compose.Split, log []item) (closed []part, open []item) {
-	return (&session{Publisher: &Publisher{Split: split}}).cut(log, 3, time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	c := (&session{Publisher: &Publisher{Split: split}}).cutter(now, now)
+	all := func(yield func(item, error) bool) {
+		for _, it := range log {
+			if !yield(it, nil) {
+				return
+			}
+		}
+	}
+	_ = c.cut(all, func(items []item) error { // without errors of the log there are none
+		closed = append(closed, part{cmp.Or(c.period, strconv.Itoa(4+len(closed))), items})
+		return nil
+	})
+	return closed, c.items
 }
 
 func TestCut(t *testing.T) {

@@ -42,10 +42,10 @@ func TestMain(m *testing.M) {
 	feedtest.Main(m)
 }
 
-// publishForever appends, deletes and erases, and writes a word to w before and
+// publishForever appends, publishes, deletes and erases, and writes a word to w before and
 // after each call.
 func publishForever(dir string, w io.Writer) error {
-	p, random := &Publisher{Output: Dir{Path: dir}, Base: base, Recent: -1}, feedtest.Random(0)
+	p, random := &Publisher{Output: Dir{Path: dir}, Base: base, Recent: -1, least: 2, most: 20, mostQueued: 1}, feedtest.Random(0)
 	for {
 		p.Split = compose.Split{Size: 1 + random.IntN(5)}
 		now := time.Now()
@@ -60,7 +60,11 @@ func publishForever(dir string, w io.Writer) error {
 				if err != nil {
 					return err
 				}
-				return p.Append(context.Background(), e)
+				if random.IntN(2) > 0 {
+					return p.Append(context.Background(), e)
+				}
+				_, err = p.Publish(context.Background(), Batch{Entries: []*feedhistory.Entry{e}})
+				return err
 			}},
 			{"delete", func() error { return p.Delete(context.Background(), id, now.Add(1)) }},
 			{"erase", func() error { return p.Erase(context.Background(), id) }},

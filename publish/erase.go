@@ -121,8 +121,8 @@ func (b *builder) replace(name string, ids []string) error {
 	return b.add(stem, a.doc, merge(entries, a.doc.Deleted), a.doc.Updated)
 }
 
-// sweep removes the archives outside of the chain from the newest, and the remains of
-// such archives after a crash.
+// sweep removes the archives outside of the chain from the newest, their parts of the index, and
+// the remains of such files after a crash.
 func (p *session) sweep(newest string) error {
 	keep, err := p.names(newest)
 	if err != nil {
@@ -134,9 +134,10 @@ func (p *session) sweep(newest string) error {
 			return err
 		}
 		dir, base := path.Split(name)
-		base = strings.TrimSuffix(strings.TrimPrefix(base, "."), tempSuffix)
+		base = strings.TrimPrefix(strings.TrimSuffix(base, tempSuffix), ".")
+		base = strings.TrimPrefix(strings.TrimSuffix(base, indexSuffix), ".") // of which there may be a half-written one
 		m := archiveName.FindStringSubmatch(dir + base)
-		if !keep[name] && m != nil && m[2] == p.extension() {
+		if !keep[archiveOf(name)] && m != nil && m[2] == p.extension() {
 			stray = append(stray, name)
 		}
 		return nil

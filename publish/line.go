@@ -69,7 +69,7 @@ func Lines(r io.Reader, see func(line []byte)) iter.Seq2[*Line, error] {
 			yield(nil, errors.New("publish: Lines: the io.Reader is nil"))
 			return
 		}
-		lines, seen := bufio.NewScanner(r), map[string]int{}
+		lines, seen := bufio.NewScanner(r), map[idKey]uint32{} // of the numbers of lines
 		lines.Buffer(nil, settings.MaxLine)
 		n := 1
 		for ; lines.Scan(); n++ {
@@ -84,14 +84,18 @@ func Lines(r io.Reader, see func(line []byte)) iter.Seq2[*Line, error] {
 			if err == nil && entry == nil {
 				continue
 			}
-			if err == nil && seen[entry.ID] > 0 {
-				err = fmt.Errorf("the id %s is already in line %d", entry.ID, seen[entry.ID])
+			var id idKey
+			if err == nil {
+				id = idKeyOf(entry.ID)
+			}
+			if err == nil && seen[id] > 0 {
+				err = fmt.Errorf("the id %s is already in line %d", entry.ID, seen[id])
 			}
 			if err != nil {
 				yield(nil, fmt.Errorf("line %d: %w", n, err))
 				return
 			}
-			seen[entry.ID] = n
+			seen[id] = uint32(n)
 			if !yield(entry, nil) {
 				return
 			}
@@ -104,6 +108,14 @@ func Lines(r io.Reader, see func(line []byte)) iter.Seq2[*Line, error] {
 			yield(nil, fmt.Errorf("line %d: %w", n, err))
 		}
 	}
+}
+
+// An idKey stands for an id among millions, in little memory.
+type idKey [12]byte
+
+func idKeyOf(id string) idKey {
+	sum := digestOf([]byte(id))
+	return idKey(sum[:])
 }
 
 // errLongLine reports a line longer than any entry.

@@ -14,12 +14,14 @@
 //	feed.atom                        the subscription document
 //	feed/1-0f4c….atom                archives, by size; the digest is of their content
 //	feed/2003/11-93ab….atom          archives, by period
+//	feed/.1000-b0a2….atom.index      parts of the index of the archives
 //	.lock, .feed.atom.next,
-//	.feed.atom.new, .*.tmp           not for readers
+//	.feed.atom.new, .*.tmp           these and the index are not for readers
 //
 // All state is in the output: another Publisher continues where the last one ended, on
 // any machine. State not expressed by the documents is in a processing instruction of
-// the subscription document.
+// the subscription document. The index has digests of what is in the archives; if it is
+// missing, or an archive is not as it says, Publish reads the archives and writes it again.
 //
 // As long as there is no archive, the subscription document is marked as complete
 // (5005#2), so readers know nothing is missing.
@@ -131,6 +133,9 @@ type Publisher struct {
 	form  int // of the feed; see currentForm
 	mu    sync.Mutex
 	cache *state // the result of the last call; valid if the output still has it
+	valid validWriter
+
+	least, most, mostQueued int // for tests; zero means leastIndexed, mostIndexed and mostQueued
 }
 
 // URL returns the URL of the subscription document, to which readers subscribe.

@@ -369,11 +369,13 @@ func newMemory() *memory {
 	return &memory{MemoryOutput: MemoryOutput{files: fstest.MapFS{}}, names: map[string]string{}}
 }
 
-// texts returns all documents by their names.
+// texts returns all documents by their names, without the index.
 func (m *memory) texts() map[string][]byte {
 	all := map[string][]byte{}
 	for name, file := range m.files {
-		all[name] = file.Data
+		if !strings.HasSuffix(name, indexSuffix) {
+			all[name] = file.Data
+		}
 	}
 	return all
 }
@@ -481,7 +483,8 @@ func entries(t require.TestingT, from, n int) (all []*feedhistory.Entry) {
 func newPublisher(out Output) *Publisher {
 	return &Publisher{
 		Output: out, Base: base, Recent: -1, Split: compose.Split{Size: 3},
-		Head: &feedhistory.Document{Title: "A blog", ID: "urn:blog"},
+		Head:  &feedhistory.Document{Title: "A blog", ID: "urn:blog"},
+		least: 2, most: 20, mostQueued: 3000,
 	}
 }
 

@@ -3,10 +3,10 @@ package publish
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +24,17 @@ import (
 type Batch struct {
 	Entries []*feedhistory.Entry    // in any order, each ID once
 	Deleted []feedhistory.Tombstone // entries the source knows to be deleted; a zero time means now
+
+	// Source, if not nil, yields more entries, in any order, so a long source need not fit in
+	// memory. It is read once, to its end; those to be published are then in a temporary file. The
+	// Output is locked once 4 MB have been read. An error of it ends the call, and nothing is
+	// published.
+	Source iter.Seq2[*feedhistory.Entry, error]
+
+	// Ended, if not nil, is called when Source has ended, before anything is published. It may set the
+	// fields other than Entries and Source, and the Publisher's Head, to what only the whole source
+	// tells. If it returns an error, nothing is published and Publish returns the error.
+	Ended func(*Batch) error
 
 	// DeleteMissing means Entries is complete: all other published entries are deleted. If
 	// Entries is empty, the error is ErrEmptySource instead.
@@ -78,36 +89,35 @@ type Report struct {
 // Unlike Append, Publish does not require correct times. A version gets the time of the
 // update if it differs from the published one without being newer, because readers
 // would otherwise keep the older one (5005#16, 5005#20); so do new entries without any
-// time. To compare, Publish reads all archives. It writes a missing archive again if
-// the source still has exactly its entries.
+// time. To compare, Publish keeps an index of the archives, and reads those with the
+// source's entries. It writes a missing archive again if the source still has exactly its
+// entries, for which it has the whole source in memory.
 func (p *Publisher) Publish(ctx context.Context, u Batch) (*Report, error) {
-	if err := settings.Check("publish", settings.Number{Name: "Batch.Shown", Value: int64(u.Shown)}); err != nil {
-		return nil, err
-	}
 	if u.Now.IsZero() {
 		u.Now = time.Now().UTC().Truncate(time.Second)
 	}
 	var report Report
+	in := newSource(&u)
+	defer in.stop()
+	if err := in.begin(&u); err != nil {
+		return nil, err
+	}
 	err := p.exclusively(ctx, func(p *session, s *state) error {
-		p.source = u.Shown
-		items, gone, err := p.compare(s, u, &report)
-		if err != nil || s.doc == nil && len(items) == 0 {
-			return err // a feed begins with its first entry
+		x, err := p.openIndex(s, false)
+		if err != nil {
+			return err
 		}
-		if u.Check != nil {
-			if err := u.Check(report); err != nil {
+		if x.lost {
+			x.closeAll()
+			if err := cmp.Or(in.readAll(&u), p.restoreAll(s, in.read, &report)); err != nil {
+				return err
+			}
+			if x, err = p.openIndex(s, true); err != nil {
 				return err
 			}
 		}
-		if err := u.permit(gone); err != nil {
-			return err
-		}
-		before := s.archives
-		if err := p.build(s, items, u.Now); err != nil {
-			return err
-		}
-		report.Archives = p.cache.archives - before
-		return nil
+		defer x.closeAll()
+		return p.update(s, x, in, &u, &report)
 	})
 	if err != nil {
 		return nil, err
@@ -115,24 +125,141 @@ func (p *Publisher) Publish(ctx context.Context, u Batch) (*Report, error) {
 	return &report, nil
 }
 
+// update publishes the difference between a source and the feed.
+func (p *session) update(s *state, x *index, in *source, u *Batch, report *Report) error {
+	q := p.queue(s, u.Now, true)
+	defer q.sorter.Close()
+	gone, err := p.compare(s, x, q, in, u, report)
+	if err != nil || s.doc == nil && q.n+report.Deleted == 0 {
+		return err // a feed begins with its first entry
+	}
+	p.source = u.Shown
+	if u.Check != nil {
+		if err := u.Check(*report); err != nil {
+			return err
+		}
+	}
+	if err := u.permit(gone); err != nil {
+		return err
+	}
+	if err := gone.queue(s, x, q, u); err != nil {
+		return err
+	}
+	before, index := s.archives, &indexer{p: p, parts: x.parts}
+	if err := p.build(s, q, index); err != nil {
+		return err
+	}
+	report.Archives = p.cache.archives - before
+	x.closeAll() // an open file cannot be removed everywhere
+	return p.remove(index.gone)
+}
+
+// mostAhead is the size of the entries that are read before the Output is locked.
+const mostAhead = 4 << 20
+
+// A source has the entries of a Batch, which are read as they are needed.
+type source struct {
+	read  []*feedhistory.Entry // the first ones
+	isOwn bool                 // read may be changed
+	next  func() (*feedhistory.Entry, error, bool)
+	stop  func()
+	ended bool
+}
+
+func newSource(u *Batch) *source {
+	in := &source{read: u.Entries, stop: func() {}}
+	if u.Source != nil {
+		in.read, in.isOwn = slices.Clone(in.read), true
+		in.next, in.stop = iter.Pull2(u.Source)
+	}
+	return in
+}
+
+// begin reads the first entries: all of most sources, so what they have wrong is known before
+// anything is touched.
+func (in *source) begin(u *Batch) error {
+	for size := 0; in.next != nil && size < mostAhead; {
+		e, err := in.more()
+		if err != nil {
+			return err
+		}
+		if e != nil {
+			size += 1000 + len(e.XML())
+		}
+	}
+	if in.next == nil {
+		return in.end(u)
+	}
+	return nil
+}
+
+// more reads one more entry, which may be nil, or the end.
+func (in *source) more() (*feedhistory.Entry, error) {
+	e, err, ok := in.next()
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		in.next = nil
+	default:
+		in.read = append(in.read, e)
+	}
+	return e, nil
+}
+
+// readAll reads all entries.
+func (in *source) readAll(u *Batch) error {
+	for in.next != nil {
+		if _, err := in.more(); err != nil {
+			return err
+		}
+	}
+	return in.end(u)
+}
+
+// end calls Batch.Ended, once.
+func (in *source) end(u *Batch) error {
+	if in.ended {
+		return nil
+	}
+	in.ended = true
+	if u.Ended != nil {
+		if err := u.Ended(u); err != nil {
+			return err
+		}
+	}
+	return settings.Check("publish", settings.Number{Name: "Batch.Shown", Value: int64(u.Shown)})
+}
+
+// each calls f with each entry, and then Batch.Ended.
+func (in *source) each(u *Batch, f func(*feedhistory.Entry) error) error {
+	read := in.read
+	in.read = nil
+	for len(read) > 0 || in.next != nil {
+		if len(read) == 0 {
+			if _, err := in.more(); err != nil {
+				return err
+			}
+			if read, in.read = in.read, in.read[:0]; len(read) == 0 {
+				break
+			}
+		}
+		if err := f(read[0]); err != nil {
+			return err
+		}
+		if in.isOwn {
+			read[0] = nil
+		}
+		read = read[1:]
+	}
+	return in.end(u)
+}
+
 // A version describes the published version of an entry.
 type version struct {
 	time    time.Time
 	deleted bool
 	as      digest // of the entry as it was published
-	words   digest // zero if the source has the entry as it was published
-	traces  []string
-}
-
-type digest = [sha256.Size]byte
-
-// A publishedSet is the content of the chain.
-type publishedSet struct {
-	newest map[string]version // by id; the version found first, beginning at the subscription document
-	placed map[place]bool     // versions with a place in the log, or in an existing archive
-	lost   []lostArchive
-
-	source map[string]digest // of the source's entries, by id
 }
 
 // A place identifies a version in the log.
@@ -143,114 +270,89 @@ type place struct {
 
 func placeOf(it item) place { return place{it.id, it.time.UnixNano()} }
 
-// versions reads everything published, to be compared with a source.
-func (p *session) versions(s *state, source []*feedhistory.Entry) (all *publishedSet, err error) {
-	all = &publishedSet{newest: map[string]version{}, placed: map[place]bool{}, source: map[string]digest{}}
-	for _, e := range source {
-		if e != nil {
-			all.source[e.ID] = sha256.Sum256(e.XML())
+// compare queues the entries an update must publish, and returns the deletions.
+func (p *session) compare(s *state, x *index, q *queue, in *source, u *Batch, report *Report) (gone deletionReport, err error) {
+	var found []newTrace
+	err = in.each(u, func(e *feedhistory.Entry) error {
+		if err := p.ctx.Err(); err != nil {
+			return err
 		}
-	}
-	if s.doc != nil {
-		p.add(all, s.items())
-	}
-	all.place(s.log)
-	all.lost, err = p.walk(s, func(a *archive) {
-		p.add(all, a.items())
-		all.place(a.items())
+		if e == nil {
+			return refused(nil, ErrNoID)
+		}
+		old, published, again, err := x.take(e.ID)
+		if err != nil {
+			return err
+		}
+		if again {
+			return errTwice(e.ID)
+		}
+		text := e.XML()
+		if published && !old.deleted && old.as == digestOf(text) {
+			report.Unchanged++
+			p.giveAgain(x, e)
+			return nil
+		}
+		if (!published || old.deleted) && x.live > 0 {
+			for _, trace := range traces(e) {
+				found = append(found, newTrace{traceKey(trace), int32(report.New)})
+			}
+		}
+		it, err := p.revise(x, e, old, published, u.Now, report)
+		if err != nil || it.entry == nil {
+			return err
+		}
+		if it.entry != e {
+			text = it.entry.XML()
+		}
+		return q.add(s, it, string(text))
 	})
-	return all, err
-}
-
-// place notes that items have a place in the log, or in an existing archive.
-func (all *publishedSet) place(items []item) {
-	for _, it := range items {
-		all.placed[placeOf(it)] = true
-	}
-}
-
-// add adds what is published to a set.
-func (p *Publisher) add(all *publishedSet, items []item) {
-	for _, it := range items {
-		if _, ok := all.newest[it.id]; ok {
-			continue
-		}
-		v := version{time: it.time, deleted: it.entry == nil}
-		if it.entry != nil {
-			if v.as = sha256.Sum256(it.entry.XML()); v.as != all.source[it.id] {
-				v.words = p.words(it.entry)
-			}
-			if _, ok := all.source[it.id]; !ok {
-				v.traces = traces(it.entry)
-			}
-		}
-		all.newest[it.id] = v
-	}
-}
-
-// compare returns the items an update must publish, oldest first, and the
-// deletions among them.
-func (p *session) compare(s *state, u Batch, report *Report) ([]item, deletionReport, error) {
-	all, err := p.versions(s, u.Entries)
 	if err == nil {
-		err = p.restoreAll(s, all, u, report)
+		err = q.checkIDs(slices.Concat(x.fresh...))
+		x.fresh = nil
 	}
 	if err != nil {
-		return nil, deletionReport{}, err
+		return gone, err
 	}
-	known := all.newest
-	given := make(map[string]bool, len(u.Entries)+len(u.Deleted))
-	var items []item
-	for _, e := range u.Entries {
-		if e == nil {
-			return nil, deletionReport{}, refused(nil, ErrNoID)
-		}
-		if given[e.ID] {
-			return nil, deletionReport{}, fmt.Errorf("two entries have the id %s", e.ID)
-		}
-		given[e.ID] = true
-		old, published := known[e.ID]
-		if published && !old.deleted && old.as == all.source[e.ID] {
-			report.Unchanged++
-			p.giveAgain(e)
-			continue
-		}
-		it, err := p.revise(e, old, published, u.Now, report)
-		if err != nil {
-			return nil, deletionReport{}, err
-		}
-		if it.entry != nil {
-			items = append(items, it)
-		}
+	if gone, err = deletions(x, u); err != nil {
+		return gone, err
 	}
-	report.Renamed = renamed(known, given, u)
-	gone := deletions(known, given, u)
-	report.Outdated = gone.outdated
-	if report.Deleted = len(gone.items); !u.DeleteMissing {
+	if report.Renamed, err = x.renamed(found); err != nil {
+		return gone, err
+	}
+	gone.given = report.New + report.Changed + report.Unchanged
+	report.Outdated, report.Deleted = gone.outdated, len(gone.items)
+	if u.DeleteMissing {
+		report.Deleted += gone.missing
+	} else {
 		report.Missing = gone.missing
 	}
-	items = append(items, gone.items...)
-	slices.SortStableFunc(items, func(a, b item) int { return a.change().Compare(b.change()) })
-	return items, gone, nil
+	return gone, nil
 }
 
 // revise returns the item to publish for an entry; an empty one if there is
 // nothing to publish.
-func (p *session) revise(e *feedhistory.Entry, old version, published bool, now time.Time, report *Report) (item, error) {
+func (p *session) revise(x *index, e *feedhistory.Entry, old version, published bool, now time.Time, report *Report) (item, error) {
 	normal, err := p.normalize(e)
 	if err != nil {
 		return item{}, refused(e, err)
 	}
-	timed := isTimed(e)
+	timed, same := isTimed(e), false
 	newer := timed && normal.Updated.After(old.time)
-	same := published && !old.deleted && p.isPublished(normal, e, old.words)
+	if published && !old.deleted {
+		words, err := x.words(e.ID)
+		if err != nil {
+			return item{}, err
+		}
+		same = p.isPublished(normal, e, words)
+	}
 	switch {
 	case !published || old.deleted:
 		report.New++
 		newer = newer || timed && !published
 	case same && (!newer || !old.time.After(epoch)): // a time that was unknown has become known
 		report.Unchanged++
-		p.giveAgain(normal)
+		p.giveAgain(x, normal)
 		return item{}, nil
 	default:
 		report.Changed++
@@ -264,29 +366,6 @@ func (p *session) revise(e *feedhistory.Entry, old version, published bool, now 
 		return item{}, refused(e, err)
 	}
 	return entryItem(normal), nil
-}
-
-// renamed returns the number of entries published under another id: a published entry with
-// a trace of theirs is no longer in the source.
-func renamed(known map[string]version, given map[string]bool, u Batch) (n int) {
-	gone := map[string]bool{}
-	for id, v := range known {
-		if v.deleted || given[id] {
-			continue
-		}
-		for _, trace := range v.traces {
-			gone[trace] = true
-		}
-	}
-	for _, e := range u.Entries {
-		if v, ok := known[e.ID]; ok && !v.deleted || len(gone) == 0 {
-			continue
-		}
-		if slices.ContainsFunc(traces(e), func(trace string) bool { return gone[trace] }) {
-			n++
-		}
-	}
-	return n
 }
 
 // traces returns the signs by which people know an entry again whose id has changed: its
@@ -323,7 +402,7 @@ func (p *Publisher) words(e *feedhistory.Entry) digest {
 	}
 	// Titles of RSS have been decoded since they were published: that changes no entry.
 	before, after := withoutUpdated(withTitle(element, feedxml.Atom, xmlscan.Unescape))
-	return sha256.Sum256([]byte(iri.Unsigned(before + after)))
+	return digestOf([]byte(iri.Unsigned(before + after)))
 }
 
 // withTitle returns an entry with another title, if it has one of plain text in a namespace.
@@ -380,40 +459,50 @@ func (e *TooManyDeletionsError) Error() string {
 // A deletionReport is the outcome of comparing the published entries with the
 // source's.
 type deletionReport struct {
-	items     []item // the deletions to publish, oldest first
+	items     []item // the deletions that the source names
+	given     int    // the number of entries of the source
 	published int    // the number of published entries
 	missing   int    // the number of published entries the source lacks and does not call deleted
 	outdated  []string
 }
 
 // deletions returns the deletions an update publishes.
-func deletions(known map[string]version, given map[string]bool, u Batch) (d deletionReport) {
+func deletions(x *index, u *Batch) (d deletionReport, err error) {
 	for _, t := range u.Deleted {
-		old, published := known[t.Ref]
-		if given[t.Ref] || !published || old.deleted {
+		old, published, again, err := x.take(t.Ref)
+		if err != nil {
+			return d, err
+		}
+		if again || !published || old.deleted {
 			continue
 		}
-		if given[t.Ref] = true; t.When.Before(old.time) && !t.When.IsZero() {
+		if t.When.Before(old.time) && !t.When.IsZero() {
 			d.outdated = append(d.outdated, t.Ref) // the entry has been published again since (RFC 6721 §2)
 			continue
 		}
 		d.items = append(d.items, item{id: t.Ref, time: feedtime.Later(cmp.Or(t.When, u.Now), old.time)})
 	}
-	for id, old := range known {
-		if old.deleted {
-			continue
-		}
-		d.published++
-		if given[id] {
-			continue
-		}
-		d.missing++
-		if u.DeleteMissing {
+	d.published, d.missing = x.live, x.live-x.given
+	return d, nil
+}
+
+// queue queues the deletions.
+func (d *deletionReport) queue(s *state, x *index, q *queue, u *Batch) error {
+	if u.DeleteMissing && d.missing > 0 {
+		err := x.missing(func(id string, old version) {
 			d.items = append(d.items, item{id: id, time: feedtime.Later(u.Now, old.time)})
+		})
+		if err != nil {
+			return err
 		}
 	}
 	slices.SortFunc(d.items, func(a, b item) int { return cmp.Or(a.time.Compare(b.time), strings.Compare(a.id, b.id)) })
-	return d
+	for _, it := range d.items {
+		if err := q.add(s, it, ""); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // The deletions that need no MaxDeletions: five, or a fifth of the published
@@ -429,7 +518,7 @@ func (u *Batch) permit(d deletionReport) error {
 	switch {
 	case !u.DeleteMissing || d.missing == 0:
 		return nil
-	case len(u.Entries) == 0:
+	case d.given == 0:
 		return ErrEmptySource
 	case most >= 0 && d.missing > most:
 		return &TooManyDeletionsError{Missing: d.missing, Published: d.published}
@@ -514,7 +603,7 @@ func (p *session) restore(s *state, l lostArchive, given []item) ([]item, error)
 	for n, work := len(given), 0; n > 0 && work < mostWork; n-- {
 		for _, head := range heads {
 			work += n
-			name, text, err := p.renderArchive(m[1], prev, head, given[:n], p.resolution(lastChange(updated, given[:n])))
+			name, text, _, err := p.renderArchive(m[1], prev, head, given[:n], p.resolution(lastChange(updated, given[:n])))
 			if err != nil {
 				return nil, nil // it cannot have been the archive
 			}
@@ -543,16 +632,24 @@ func lastChange(t time.Time, items []item) time.Time {
 }
 
 // restoreAll writes lost archives again, as far as possible, from those entries of a
-// source not published elsewhere.
-func (p *session) restoreAll(s *state, all *publishedSet, u Batch, report *Report) error {
-	if len(all.lost) == 0 {
-		return nil
+// source without a place in the log, or in another archive.
+func (p *session) restoreAll(s *state, source []*feedhistory.Entry, report *Report) error {
+	placed := map[place]bool{}
+	put := func(items []item) {
+		for _, it := range items {
+			placed[placeOf(it)] = true
+		}
+	}
+	put(s.log)
+	lost, err := p.walk(s, func(a *archive) { put(a.items()) })
+	if err != nil {
+		return err
 	}
 	var forms [][]item
 	for _, form := range p.forms() {
-		forms = append(forms, p.unplaced(all, u, form))
+		forms = append(forms, p.unplaced(placed, source, form))
 	}
-	for _, l := range all.lost {
+	for _, l := range lost {
 		var items []item
 		for _, given := range forms {
 			var err error
@@ -568,10 +665,9 @@ func (p *session) restoreAll(s *state, all *publishedSet, u Batch, report *Repor
 			continue
 		}
 		report.Restored = append(report.Restored, l.name)
-		p.add(all, items)
-		all.place(items)
+		put(items)
 		for i := range forms {
-			forms[i] = slices.DeleteFunc(forms[i], func(it item) bool { return all.placed[placeOf(it)] })
+			forms[i] = slices.DeleteFunc(forms[i], func(it item) bool { return placed[placeOf(it)] })
 		}
 	}
 	return nil
@@ -579,9 +675,9 @@ func (p *session) restoreAll(s *state, all *publishedSet, u Batch, report *Repor
 
 // unplaced returns the entries of a source that are not published elsewhere, in
 // one of their forms, oldest first.
-func (p *Publisher) unplaced(all *publishedSet, u Batch, form form) (given []item) {
-	for _, e := range u.Entries {
-		if normal, err := form(e); err == nil && isTimed(e) && !all.placed[placeOf(entryItem(normal))] {
+func (p *Publisher) unplaced(placed map[place]bool, source []*feedhistory.Entry, form form) (given []item) {
+	for _, e := range source {
+		if normal, err := form(e); err == nil && isTimed(e) && !placed[placeOf(entryItem(normal))] {
 			given = append(given, entryItem(normal))
 		}
 	}

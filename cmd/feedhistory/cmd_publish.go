@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"maps"
 	"net/url"
 	"os"
 	"path"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -101,27 +103,22 @@ func (c *publishCommand) Validate() error {
 }
 
 // Run publishes the new entries.
-func (c *publishCommand) Run(w *command.World) error {
+func (c *publishCommand) Run(w *command.World) (err error) {
 	in, err := c.load(w)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, in.close()) }()
 	p := c.publisher()
 	if p.Output, err = c.openOutput(c.Out, c.Log(w.Stderr)); err != nil {
-		return err
-	}
-	if err := c.checkSource(w, in); err != nil {
 		return err
 	}
 	published, err := publishedHead(p.Output, c.name())
 	if err != nil {
 		return err
 	}
-	check := c.guard(p, published)
-	if p.Head, err = c.head(published, in); err != nil {
-		return err
-	}
-	if err := c.checkLinks(w, in); err != nil {
+	links, err := c.linkCheck()
+	if err != nil {
 		return err
 	}
 	var dry *dryRun
@@ -130,7 +127,17 @@ func (c *publishCommand) Run(w *command.World) error {
 		p.Output = dry
 	}
 	done, err := p.Publish(w.Ctx, publish.Batch{
-		Entries: in.entries, Deleted: in.deleted, Shown: in.shown, DeleteMissing: c.DeleteMissing, MaxDeletions: c.MaxDeletions.N, Check: check,
+		Source: in.source(links), DeleteMissing: c.DeleteMissing, MaxDeletions: c.MaxDeletions.N, Check: c.guard(p, published),
+		Ended: func(u *publish.Batch) (err error) {
+			if err := c.checkSource(w, in); err != nil {
+				return err
+			}
+			if p.Head, err = c.head(published, in); err != nil {
+				return err
+			}
+			u.Deleted, u.Shown = in.deleted, in.shown
+			return links.failure(w)
+		},
 	})
 	if err != nil {
 		return c.failure(err)
@@ -236,9 +243,9 @@ func (c *publishCommand) published(w *command.World, to *publish.Publisher, in *
 	if in.partial && !terminal.IsURL(c.From) {
 		missing.Para("  - ", "    ", "the feed that the lines come from lacks something, and the published feed says so")
 	}
-	if n, first := in.withTemplates(); n > 0 {
-		p.Para("  - ", "    ", terminal.Count(n, "entry has", "entries have")+" unexpanded tags of the site generator in the text, which readers will see "+
-			"(the first: "+first+"); publish the generator's own feed instead")
+	if in.templates > 0 {
+		p.Para("  - ", "    ", terminal.Count(in.templates, "entry has", "entries have")+" unexpanded tags of the site generator in the text, which readers will see "+
+			"(the first: "+in.firstTemplate+"); publish the generator's own feed instead")
 	}
 	for _, reason := range slices.Sorted(maps.Keys(in.left)) {
 		p.Para("  - ", "    ", terminal.Count(in.left[reason], "entry", "entries")+" left out: "+reason)
@@ -281,9 +288,15 @@ func (c *publishCommand) dry(w *command.World, d *dryRun) error {
 
 func (c *publishCommand) name() string { return cmp.Or(c.Name, "feed."+c.Format) }
 
-// An input is the content of a source.
+// An input is the content of a source. Its entries are read as they are published; the rest of it
+// is known when they have been.
 type input struct {
-	entries []*feedhistory.Entry
+	entries iter.Seq2[*feedhistory.Entry, error]
+	close   func() error
+	n       int // number of entries read
+
+	endBound func() // ends the bound of memory of lines, which are not kept; nil for other sources
+
 	deleted []feedhistory.Tombstone
 	head    *feedhistory.Document // describes the feed; nil if the source does not
 	about   provenance            // of lines
@@ -293,6 +306,59 @@ type input struct {
 	partial bool                  // something is known to be missing
 	piped   bool                  // the source is lines from a pipe, which may have been cut
 	left    map[string]int        // entries of an export left out, by reason
+
+	templates     int    // entries with tags of a site's generator
+	firstTemplate string // the id of the first of them
+}
+
+// From largeSource entries on, garbage is collected as usual, and from largestSource on, a
+// publication takes the memory it needs.
+const (
+	largeSource   = 1 << 16
+	largestSource = 1 << 20
+)
+
+// boundMemory lets garbage be until there is much of it, and returns a function to end that.
+func boundMemory() (end func()) {
+	percent, limit := debug.SetGCPercent(300), debug.SetMemoryLimit(80<<20)
+	return func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	}
+}
+
+// source yields the entries, and takes note of what is to be reported of them.
+func (in *input) source(links *linkCheck) iter.Seq2[*feedhistory.Entry, error] {
+	return func(yield func(*feedhistory.Entry, error) bool) {
+		for e, err := range in.entries {
+			if err == nil {
+				in.n++
+				switch {
+				case in.endBound == nil: // all entries are in memory
+				case in.n == largeSource:
+					debug.SetGCPercent(100)
+				case in.n == largestSource:
+					in.endBound()
+				}
+				links.see(e)
+				in.seeTemplates(e)
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// listed yields entries.
+func listed(entries []*feedhistory.Entry) iter.Seq2[*feedhistory.Entry, error] {
+	return func(yield func(*feedhistory.Entry, error) bool) {
+		for _, e := range entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
 }
 
 // load reads the source named by --from.
@@ -313,22 +379,23 @@ func (c *publishCommand) load(w *command.World) (*input, error) {
 	if err != nil {
 		return nil, show.Failure(c.From, err)
 	}
-	defer in.Close()
 	text := bufio.NewReaderSize(in, 64<<10)
 	if isFeed(text) {
+		defer in.Close()
 		return c.loadFeed(text)
 	}
-	return c.loadLines(text, w.IsStream(c.From))
+	return c.loadLines(text, w.IsStream(c.From), in.Close), nil
 }
 
 // loadLines reads lines of JSON, with the records about the feeds they come from.
-func (c *publishCommand) loadLines(text io.Reader, piped bool) (*input, error) {
-	loaded := &input{piped: piped}
+func (c *publishCommand) loadLines(text io.Reader, piped bool, close func() error) *input {
+	loaded := &input{piped: piped, endBound: boundMemory()}
+	loaded.close = func() error {
+		loaded.endBound()
+		return close()
+	}
 	about := &loaded.about
-	for r, err := range publish.Lines(text, about.see) {
-		if err != nil {
-			return nil, show.Failure(c.From, err)
-		}
+	read := func(r *publish.Line) (*feedhistory.Entry, error) {
 		if r.Feed != "" {
 			about.Feed(r.Feed)
 		}
@@ -337,28 +404,47 @@ func (c *publishCommand) loadLines(text io.Reader, piped bool) (*input, error) {
 		}
 		if r.Deleted.Deleted {
 			loaded.deleted = append(loaded.deleted, feedhistory.Tombstone{Ref: r.ID, When: r.Deleted.When})
-		} else if err := loaded.add(r); err != nil {
-			return nil, show.Failure(c.From, err)
+			return nil, nil
 		}
+		return entryOf(r)
 	}
-	loaded.cut = about.CutShort()
-	loaded.whole = !slices.ContainsFunc(about.verdicts(), func(f *mirror.Feed) bool { return f.Verdict != feedhistory.VerdictWhole })
-	if own := c.publisher().URL(); len(about.Feeds) > 0 {
-		loaded.head = compose.History(&feedhistory.History{Head: about.head(c.IncludePrivate)}).Head() // a copy's
-		loaded.head.Coverage = about.Coverage(own)
-		loaded.partial = loaded.head.Coverage != nil && terminal.ExitOf(loaded.head.Coverage.Verdict) != terminal.ExitOK
+	loaded.entries = func(yield func(*feedhistory.Entry, error) bool) {
+		for r, err := range publish.Lines(text, about.see) {
+			var e *feedhistory.Entry
+			if err == nil {
+				e, err = read(r)
+			}
+			if err != nil {
+				yield(nil, show.Failure(c.From, err))
+				return
+			}
+			if e != nil && !yield(e, nil) {
+				return
+			}
+		}
+		loaded.end(c)
 	}
-	return loaded, nil
+	return loaded
 }
 
-// add adds the entry described by a record.
-func (in *input) add(r *publish.Line) error {
+// end takes note of what the lines say of their feeds.
+func (in *input) end(c *publishCommand) {
+	in.cut = in.about.CutShort()
+	in.whole = !slices.ContainsFunc(in.about.verdicts(), func(f *mirror.Feed) bool { return f.Verdict != feedhistory.VerdictWhole })
+	if len(in.about.Feeds) > 0 {
+		in.head = compose.History(&feedhistory.History{Head: in.about.head(c.IncludePrivate)}).Head() // a copy's
+		in.head.Coverage = in.about.Coverage(c.publisher().URL())
+		in.partial = in.head.Coverage != nil && terminal.ExitOf(in.head.Coverage.Verdict) != terminal.ExitOK
+	}
+}
+
+// entryOf returns the entry described by a record.
+func entryOf(r *publish.Line) (*feedhistory.Entry, error) {
 	e, err := r.Entry()
 	if err != nil {
-		return fmt.Errorf("the entry %s: %w", r.ID, err)
+		return nil, fmt.Errorf("the entry %s: %w", r.ID, err)
 	}
-	in.entries = append(in.entries, e)
-	return nil
+	return e, nil
 }
 
 // isFeed reports whether an input is a feed document rather than lines of JSON: XML, an
@@ -478,7 +564,7 @@ func (c *publishCommand) loadHistory(w *command.World) (*input, error) {
 		in.head.Coverage = &feedhistory.Coverage{Of: in.head.URL, Kind: r.History.Kind, Verdict: r.Verdict()}
 	}
 	if c.IncludePrivate {
-		err = in.redact()
+		err = in.redact(r.History.Entries)
 	}
 	return in, err
 }
@@ -486,7 +572,7 @@ func (c *publishCommand) loadHistory(w *command.World) (*input, error) {
 // fromHistory returns a history as an input. The head is a copy's, and declares the known gaps.
 func fromHistory(h *feedhistory.History) *input {
 	return &input{
-		entries: h.Entries, deleted: h.Deleted, head: compose.History(h).Head(), shown: publish.ShownIn(h),
+		entries: listed(h.Entries), close: func() error { return nil }, deleted: h.Deleted, head: compose.History(h).Head(), shown: publish.ShownIn(h),
 		whole:   h.Verdict() == feedhistory.VerdictWhole,
 		partial: terminal.ExitOf(h.Verdict()) != terminal.ExitOK,
 	}
@@ -511,7 +597,7 @@ func publishedHead(files fs.FS, name string) (*feedhistory.Document, error) {
 
 // checkSource refuses a source of which a part may be missing.
 func (c *publishCommand) checkSource(w *command.World, in *input) error {
-	if len(in.entries)+len(in.deleted) == 0 && !c.AllowEmpty {
+	if in.n+len(in.deleted) == 0 && !c.AllowEmpty {
 		return show.Failure(c.From, errors.New("the source is empty, so nothing is published or deleted; --allow-empty accepts that"))
 	}
 	if in.about.Private && !c.IncludePrivate {
@@ -566,7 +652,11 @@ func (c *publishCommand) loadMirror(w *command.World) (in *input, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, store.Close())
+		}
+	}()
 	feed, err := location.Feed(w.Ctx, store, c.From, false)
 	if err != nil {
 		return nil, err
@@ -581,27 +671,45 @@ func (c *publishCommand) loadMirror(w *command.World) (in *input, err error) {
 		return nil, err
 	}
 	lines, out := io.Pipe()
-	go func() { out.CloseWithError(export.exportRaw(w.Ctx, out, store, feeds)) }()
-	defer lines.Close()
-	in, err = c.loadLines(lines, false)
-	return in, location.Failure(err)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		out.CloseWithError(export.exportRaw(w.Ctx, out, store, feeds))
+	}()
+	in = c.loadLines(lines, false, func() error {
+		err := lines.Close()
+		<-ended
+		return errors.Join(err, store.Close())
+	})
+	entries := in.entries
+	in.entries = func(yield func(*feedhistory.Entry, error) bool) {
+		for e, err := range entries {
+			if !yield(e, location.Failure(err)) {
+				return
+			}
+		}
+	}
+	return in, nil
 }
 
 // redact removes the address of a private feed.
-func (in *input) redact() error {
-	feed, entries, declared := in.head.URL, in.entries, in.head.Coverage
-	in.head, in.entries = describe(show.HeadFeed(feed, in.head), true), nil
+func (in *input) redact(entries []*feedhistory.Entry) error {
+	feed, declared := in.head.URL, in.head.Coverage
+	in.head = describe(show.HeadFeed(feed, in.head), true)
 	if declared != nil {
 		in.head.Coverage = &feedhistory.Coverage{Kind: declared.Kind, Verdict: declared.Verdict}
 	}
-	for _, e := range entries {
+	redacted := make([]*feedhistory.Entry, len(entries))
+	for i, e := range entries {
 		r := publish.NewLine(e)
 		r.Feed = feed
 		r.Redact()
-		if err := in.add(r); err != nil {
+		var err error
+		if redacted[i], err = entryOf(r); err != nil {
 			return err
 		}
 	}
+	in.entries = listed(redacted)
 	return nil
 }
 
@@ -660,43 +768,60 @@ func (c *publishCommand) siteURL() string {
 	return ""
 }
 
-// checkLinks refuses entries whose pages are missing in the built site.
-func (c *publishCommand) checkLinks(w *command.World, in *input) error {
+// A linkCheck finds the entries whose pages are missing in the built site.
+type linkCheck struct {
+	dir     string
+	site    *url.URL
+	dead    []string
+	checked int
+	entries int
+}
+
+// linkCheck returns the check of the flags; nil without one.
+func (c *publishCommand) linkCheck() (*linkCheck, error) {
 	if c.SiteDir == "" {
-		return nil
+		return nil, nil
 	}
 	if info, err := os.Stat(c.SiteDir); err != nil || !info.IsDir() {
-		return errors.New("--site-dir: " + c.SiteDir + ": there is no such directory")
+		return nil, errors.New("--site-dir: " + c.SiteDir + ": there is no such directory")
 	}
 	site, err := url.Parse(c.siteURL())
-	if err != nil {
-		return err
+	return &linkCheck{dir: c.SiteDir, site: site}, err
+}
+
+// see checks the link of an entry.
+func (l *linkCheck) see(e *feedhistory.Entry) {
+	if l == nil {
+		return
 	}
-	var dead []string
-	checked := 0
-	for _, e := range in.entries {
-		link, ok := e.Links.Rel("alternate")
-		u, err := url.Parse(link.Href)
-		if !ok || err == nil && (!strings.EqualFold(u.Host, site.Host) || !strings.HasPrefix(u.Path+"/", strings.TrimSuffix(site.Path, "/")+"/")) {
-			continue // the page is on another site
-		}
-		if checked++; err != nil || !hasPage(os.DirFS(c.SiteDir), strings.TrimPrefix(u.Path, strings.TrimSuffix(site.Path, "/"))) {
-			dead = append(dead, link.Href)
-		}
+	l.entries++
+	link, ok := e.Links.Rel("alternate")
+	u, err := url.Parse(link.Href)
+	root := strings.TrimSuffix(l.site.Path, "/")
+	if !ok || err == nil && (!strings.EqualFold(u.Host, l.site.Host) || !strings.HasPrefix(u.Path+"/", root+"/")) {
+		return // the page is on another site
 	}
+	if l.checked++; err != nil || !hasPage(os.DirFS(l.dir), strings.TrimPrefix(u.Path, root)) {
+		l.dead = append(l.dead, link.Href)
+	}
+}
+
+// failure refuses the source if pages are missing.
+func (l *linkCheck) failure(w *command.World) error {
 	switch {
-	case len(dead) > 0:
+	case l == nil:
+	case len(l.dead) > 0:
 		p := terminal.NewPage(w.Stderr)
-		p.Para("", "", fmt.Sprintf("%d of %s point to missing pages; nothing is published:", len(dead), terminal.Count(checked, "link", "links")))
-		for _, link := range dead[:min(len(dead), mostDead)] {
+		p.Para("", "", fmt.Sprintf("%d of %s point to missing pages; nothing is published:", len(l.dead), terminal.Count(l.checked, "link", "links")))
+		for _, link := range l.dead[:min(len(l.dead), mostDead)] {
 			p.Line("  " + terminal.Clean(link))
 		}
-		if more := len(dead) - mostDead; more > 0 {
+		if more := len(l.dead) - mostDead; more > 0 {
 			p.Line(fmt.Sprintf("  and %d more", more))
 		}
-		return fmt.Errorf("%s: is the site built? Leave entries without a page out of the source", c.SiteDir)
-	case checked == 0 && len(in.entries) > 0:
-		return fmt.Errorf("--site-dir: no entry has a link into the site %s; give --site", site)
+		return fmt.Errorf("%s: is the site built? Leave entries without a page out of the source", l.dir)
+	case l.checked == 0 && l.entries > 0:
+		return fmt.Errorf("--site-dir: no entry has a link into the site %s; give --site", l.site)
 	}
 	return nil
 }
@@ -730,17 +855,17 @@ var (
 	templates  = regexp.MustCompile(`\{\{(?:<|&lt;|%|-?\s*[a-z_]+[\s.|}])|\{%-?\s*\w`)
 )
 
-// withTemplates counts the entries with tags a site generator should have replaced:
-// Hugo's shortcodes, and Liquid. It also returns the id of the first such entry.
-func (in *input) withTemplates() (n int, first string) {
-	for _, e := range in.entries {
-		if templates.MatchString(codeBlocks.ReplaceAllString(e.Content().Body, "")) {
-			if n++; first == "" {
-				first = e.ID
-			}
-		}
+// seeTemplates counts an entry with tags a site generator should have replaced: Hugo's shortcodes,
+// and Liquid.
+func (in *input) seeTemplates(e *feedhistory.Entry) {
+	body := e.Content().Body
+	if !strings.Contains(body, "{{") && !strings.Contains(body, "{%") {
+		return // at a hundredth of the time
 	}
-	return n, first
+	if templates.MatchString(codeBlocks.ReplaceAllString(body, "")) {
+		in.templates++
+		in.firstTemplate = cmp.Or(in.firstTemplate, e.ID)
+	}
 }
 
 // A provenance records the feeds that lines of JSON come from. With --raw, fetch and

@@ -1,0 +1,938 @@
+package publish
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/feedhistory/feedhistory"
+)
+
+// The index of the archives says which entries are published, without the archives being read. It
+// has several parts, hidden files beside the archives. Each is of consecutive archives, and has the
+// name of the newest of them: as an archive's name depends on everything older, a part can be of
+// no other chain. Everything in it is in the archives, too: a part that is missing or damaged is
+// made again, and an archive is compared with its part before anything in that decides.
+
+// indexSuffix is the suffix of the files of the index.
+const indexSuffix = ".index"
+
+// indexName returns the name of the part of the index whose newest archive has a name.
+func indexName(archive string) string {
+	dir, base := path.Split(archive)
+	return dir + "." + base + indexSuffix
+}
+
+// archiveOf returns the name of an archive from its own name, or from that of a part of the index.
+func archiveOf(name string) string {
+	dir, base := path.Split(name)
+	if archive, ok := strings.CutSuffix(base, indexSuffix); ok {
+		return dir + strings.TrimPrefix(archive, ".")
+	}
+	return name
+}
+
+// The sizes of the parts. Archives are read rather than indexed while they are few. A part is
+// written again with newer archives, until it is this long, if it is at most so many times as
+// long as they are.
+const (
+	leastIndexed = 8
+	mostIndexed  = 1 << 16
+	mostOlder    = 4
+)
+
+// A digest tells texts apart.
+type digest [16]byte
+
+// MarshalText returns the digest in hexadecimal digits.
+func (d digest) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, d[:]), nil }
+
+// UnmarshalText reads what MarshalText returns.
+func (d *digest) UnmarshalText(text []byte) error {
+	if len(text) != hex.EncodedLen(len(d)) {
+		return hex.ErrLength
+	}
+	_, err := hex.Decode(d[:], text)
+	return err
+}
+
+func digestOf(text []byte) digest {
+	sum := sha256.Sum256(text)
+	return digest(sum[:])
+}
+
+// An indexHead is the beginning of a part of the index, in JSON. The records follow, in the order
+// of their ids, and then the traces.
+type indexHead struct {
+	Prev     string           `json:"prev,omitempty"` // the archive before the oldest one
+	Archives []indexedArchive `json:"archives"`       // newest first
+	Records  int              `json:"records"`
+	Live     int              `json:"live"` // how many records are no deletions
+	Traces   int              `json:"traces"`
+}
+
+// An indexedArchive is an archive with the digest of its text without next-archive.
+type indexedArchive struct {
+	Name   string `json:"name"`
+	Digest digest `json:"digest"`
+}
+
+// An indexRecord is the newest version of an entry in the archives of a part, or its deletion.
+type indexRecord struct {
+	id      digest
+	as      digest // of the entry
+	time    time.Time
+	deleted bool
+	archive int       // its place in a part; in a draft its rank: newer archives have higher ones
+	traces  [2]uint64 // the beginnings of their digests; zero for none
+}
+
+// The sizes of a record and a trace in a file, and the files' first line.
+const (
+	recordSize = 16 + 16 + 8 + 4 + 4
+	traceSize  = 8 + 4
+	indexMagic = "feedhistory index 1\n"
+)
+
+func appendRecord(b []byte, r *indexRecord) []byte {
+	b = append(append(b, r.id[:]...), r.as[:]...)
+	b = binary.BigEndian.AppendUint64(b, uint64(r.time.Unix()))
+	b = binary.BigEndian.AppendUint32(b, uint32(r.time.Nanosecond()))
+	at := uint32(r.archive) << 1
+	if r.deleted {
+		at |= 1
+	}
+	return binary.BigEndian.AppendUint32(b, at)
+}
+
+func readRecord(b []byte) (r indexRecord) {
+	r.id, r.as = digest(b), digest(b[16:])
+	r.time = time.Unix(int64(binary.BigEndian.Uint64(b[32:])), int64(binary.BigEndian.Uint32(b[40:]))).UTC()
+	at := binary.BigEndian.Uint32(b[44:])
+	r.archive, r.deleted = int(at>>1), at&1 > 0
+	return r
+}
+
+// An indexDraft is a part of the index in the making.
+type indexDraft struct {
+	newer   []indexedArchive // oldest first, of the ranks from 0 on
+	older   []indexedArchive // newest first, of the ranks from -1 down
+	prev    string
+	records []indexRecord
+	read    int // how many archives, from the newest on, were read for it
+}
+
+func (d *indexDraft) archives() int { return len(d.newer) + len(d.older) }
+
+// newest returns the name of the newest archive.
+func (d *indexDraft) newest() string {
+	if n := len(d.newer); n > 0 {
+		return d.newer[n-1].Name
+	}
+	return d.older[0].Name
+}
+
+// addNewer adds an archive newer than the others.
+func (d *indexDraft) addNewer(a *archive) {
+	if d.archives() == 0 {
+		d.prev = a.prev
+	}
+	d.add(a, len(d.newer))
+	d.newer = append(d.newer, a.indexed())
+}
+
+// addOlder adds an archive older than the others.
+func (d *indexDraft) addOlder(a *archive) {
+	if d.prev = a.prev; d.read == len(d.older) {
+		d.read++
+	}
+	d.older = append(d.older, a.indexed())
+	d.add(a, -len(d.older))
+}
+
+func (d *indexDraft) add(a *archive, rank int) {
+	for _, it := range a.items() {
+		r := indexRecord{id: digestOf([]byte(it.id)), time: it.time, deleted: it.entry == nil, archive: rank}
+		if it.entry != nil {
+			r.as = digestOf(it.entry.XML())
+			for i, trace := range traces(it.entry) {
+				r.traces[i] = traceKey(trace)
+			}
+		}
+		d.records = append(d.records, r)
+	}
+}
+
+// addPart adds a part older than the draft.
+func (d *indexDraft) addPart(x *indexPart) error {
+	data := make([]byte, x.Records*recordSize+x.Traces*traceSize)
+	if err := x.read(data, 0); err != nil {
+		return err
+	}
+	from := len(d.records)
+	for i := range x.Records {
+		r := readRecord(data[i*recordSize:])
+		r.archive = -len(d.older) - 1 - r.archive
+		d.records = append(d.records, r)
+	}
+	for traces := data[x.Records*recordSize:]; len(traces) > 0; traces = traces[traceSize:] {
+		r := &d.records[from+int(binary.BigEndian.Uint32(traces[8:]))]
+		at := 0
+		if r.traces[0] != 0 {
+			at = 1
+		}
+		r.traces[at] = binary.BigEndian.Uint64(traces)
+	}
+	d.older, d.prev = append(d.older, x.Archives...), x.Prev
+	return nil
+}
+
+// traceKey returns a number for a trace of an entry, which is not zero.
+func traceKey(trace string) uint64 {
+	sum := digestOf([]byte(trace))
+	return max(binary.BigEndian.Uint64(sum[:]), 1)
+}
+
+// encode returns the file of the part.
+func (d *indexDraft) encode() []byte {
+	slices.SortStableFunc(d.records, func(a, b indexRecord) int {
+		return cmp.Or(bytes.Compare(a.id[:], b.id[:]), cmp.Compare(b.archive, a.archive))
+	})
+	d.records = slices.CompactFunc(d.records, func(a, b indexRecord) bool { return a.id == b.id })
+	head := indexHead{Prev: d.prev, Records: len(d.records)}
+	head.Archives = append(slices.Clone(d.newer), d.older...)
+	slices.Reverse(head.Archives[:len(d.newer)])
+	type trace struct {
+		key    uint64
+		record int
+	}
+	var found []trace
+	for i := range d.records {
+		r := &d.records[i]
+		if !r.deleted {
+			head.Live++
+		}
+		for _, key := range r.traces {
+			if key != 0 {
+				found = append(found, trace{key, i})
+			}
+		}
+	}
+	head.Traces = len(found)
+	slices.SortFunc(found, func(a, b trace) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.record, b.record)) })
+	first, _ := json.Marshal(head) // neither names nor numbers can fail
+	data := make([]byte, len(indexMagic)+4, len(indexMagic)+4+len(first)+1+len(d.records)*recordSize+len(found)*traceSize)
+	copy(data, indexMagic)
+	data = append(append(data, first...), '\n')
+	for i := range d.records {
+		r := d.records[i]
+		r.archive = len(d.newer) - 1 - r.archive
+		data = appendRecord(data, &r)
+	}
+	for _, t := range found {
+		data = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(data, t.key), uint32(t.record))
+	}
+	binary.BigEndian.PutUint32(data[len(indexMagic):], crc32.Checksum(data[len(indexMagic)+4:], castagnoli))
+	return data
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// An indexPart is an open part of the index.
+type indexPart struct {
+	indexHead
+	isFile bool        // it is in the Output, too
+	file   io.ReaderAt // has the records
+	at     int64       // where they begin
+	close  func() error
+	keys   []byte // the first eight bytes of each id
+
+	given   []uint64                  // a bit for each record whose id the source has
+	checked []bool                    // the archives which are as their records say
+	words   map[int]map[digest]digest // the words of the entries of an archive, by the digests of their ids
+}
+
+// newIndexPart returns the part in a file with the given data, or nil if the data are not a part.
+func newIndexPart(data []byte, file io.ReaderAt) *indexPart {
+	rest, ok := bytes.CutPrefix(data, []byte(indexMagic))
+	if !ok || len(rest) < 4 || binary.BigEndian.Uint32(rest) != crc32.Checksum(rest[4:], castagnoli) {
+		return nil
+	}
+	first, rest, _ := bytes.Cut(rest[4:], []byte("\n"))
+	x := &indexPart{file: file, at: int64(len(data) - len(rest)), close: func() error { return nil }, words: map[int]map[digest]digest{}}
+	if json.Unmarshal(first, &x.indexHead) != nil || len(rest) != x.Records*recordSize+x.Traces*traceSize || len(x.Archives) == 0 {
+		return nil
+	}
+	x.keys = make([]byte, 0, 8*x.Records)
+	for i := range x.Records {
+		x.keys = append(x.keys, rest[i*recordSize:][:8]...)
+	}
+	x.given, x.checked = make([]uint64, x.Records/64+1), make([]bool, len(x.Archives))
+	return x
+}
+
+// newest returns the name of the newest archive.
+func (x *indexPart) newest() string { return x.Archives[0].Name }
+
+// read reads data from a place after the beginning of the records.
+func (x *indexPart) read(data []byte, from int64) error {
+	n, err := x.file.ReadAt(data, x.at+from)
+	if n == len(data) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", indexName(x.newest()), cmp.Or(err, io.ErrUnexpectedEOF))
+}
+
+func (x *indexPart) record(i int) (indexRecord, error) {
+	var data [recordSize]byte
+	err := x.read(data[:], int64(i)*recordSize)
+	return readRecord(data[:]), err
+}
+
+func (x *indexPart) key(i int) uint64 { return binary.BigEndian.Uint64(x.keys[8*i:]) }
+
+// find returns the record of an id, and its number; -1 if there is none.
+func (x *indexPart) find(id digest) (i int, r indexRecord, err error) {
+	key := binary.BigEndian.Uint64(id[:])
+	for i = sort.Search(x.Records, func(i int) bool { return x.key(i) >= key }); i < x.Records && x.key(i) == key; i++ {
+		if r, err = x.record(i); err != nil || r.id == id {
+			return i, r, err
+		}
+	}
+	return -1, r, nil
+}
+
+func (x *indexPart) isGiven(i int) bool { return x.given[i/64]>>(i%64)&1 > 0 }
+func (x *indexPart) give(i int)         { x.given[i/64] |= 1 << (i % 64) }
+
+// indexed returns an archive as the index knows it.
+func (a *archive) indexed() indexedArchive {
+	text, err := setNext(a.text, "", feedhistory.Format(strings.TrimPrefix(path.Ext(a.name), ".")))
+	if err != nil {
+		text = a.text // which somebody has changed
+	}
+	return indexedArchive{a.name, digestOf([]byte(text))}
+}
+
+// A shownVersion is the version of an entry in the subscription document, or its deletion.
+type shownVersion struct {
+	version
+	entry *feedhistory.Entry
+	given bool
+}
+
+// An index has everything published, to be compared with a source.
+type index struct {
+	p      *session
+	listed map[string]bool // the names below the directory of the archives
+	shown  map[string]*shownVersion
+	parts  []*indexPart // newest first
+	lost   bool         // an archive is missing
+	live   int          // how many ids are published, and not deleted
+	given  int          // how many of these the source has
+	fresh  [][]idKey    // the ids that only the source has, in pieces that are never copied
+	gone   []string     // superseded parts
+	buffer []byte
+}
+
+// openIndex opens the index, and brings it up to date. It ends at a lost archive unless it is to pass it.
+func (p *session) openIndex(s *state, pass bool) (x *index, err error) {
+	x = &index{p: p, shown: map[string]*shownVersion{}}
+	if s.doc != nil {
+		for _, it := range s.items() {
+			if x.shown[it.id] == nil {
+				x.shown[it.id] = &shownVersion{version: versionOf(it), entry: it.entry}
+			}
+		}
+	}
+	if s.prev == "" {
+		return x, x.count()
+	}
+	if x.listed, err = p.list(); err == nil {
+		err = x.walk(s.prev, pass)
+	}
+	if err == nil && (pass || !x.lost) {
+		err = x.count()
+	}
+	if err != nil {
+		x.closeAll()
+	}
+	return x, err
+}
+
+func versionOf(it item) version {
+	v := version{time: it.time, deleted: it.entry == nil}
+	if it.entry != nil {
+		v.as = digestOf(it.entry.XML())
+	}
+	return v
+}
+
+// list returns the names below the directory of the archives.
+func (p *session) list() (names map[string]bool, err error) {
+	names = map[string]bool{}
+	err = fs.WalkDir(p.Output, p.dir(), func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			names[name] = true
+		}
+		return err
+	})
+	if isNotExist(err) {
+		err = nil
+	}
+	return names, err
+}
+
+func (x *index) closeAll() {
+	for _, part := range x.parts {
+		_ = part.close() // it was read only
+	}
+	x.parts = nil
+}
+
+// walk opens the parts of the index, and makes those missing.
+func (x *index) walk(newest string, pass bool) error {
+	d := &indexDraft{}
+	for name := newest; name != ""; {
+		part, err := x.open(name)
+		if err != nil {
+			return err
+		}
+		if part != nil {
+			if d.archives() >= x.p.leastIndexed() && x.p.joins(d, part) {
+				err = d.addPart(part)
+				x.gone = append(x.gone, indexName(part.newest()))
+				err = cmp.Or(err, part.close())
+			} else if err = x.end(d); err == nil {
+				d, x.parts = &indexDraft{}, append(x.parts, part)
+			}
+			if err != nil {
+				return err
+			}
+			name = part.Prev
+			continue
+		}
+		a, err := x.p.archive(name)
+		if isNotExist(err) {
+			if x.lost = true; !pass {
+				return nil
+			}
+			if err := x.end(d); err != nil { // no part may seem to have the lost archive
+				return err
+			}
+			d = &indexDraft{}
+			if a, err = x.p.before(name); a == nil {
+				return err
+			}
+		}
+		if err != nil {
+			return err
+		}
+		d.addOlder(a)
+		if name = a.prev; len(d.records) >= x.p.mostIndexed() {
+			if err := x.end(d); err != nil {
+				return err
+			}
+			d = &indexDraft{}
+		}
+	}
+	return cmp.Or(x.end(d), x.p.remove(x.gone))
+}
+
+func (p *Publisher) leastIndexed() int { return cmp.Or(p.least, leastIndexed) }
+func (p *Publisher) mostIndexed() int  { return cmp.Or(p.most, mostIndexed) }
+
+// joins reports whether a part is to be written again together with newer archives.
+func (p *Publisher) joins(d *indexDraft, part *indexPart) bool {
+	return !part.isFile || part.Records <= mostOlder*len(d.records) && part.Records+len(d.records) <= p.mostIndexed()
+}
+
+// open opens the part with a newest archive; nil if there is none that can be trusted.
+func (x *index) open(archive string) (*indexPart, error) {
+	name := indexName(archive)
+	if !x.listed[name] {
+		return nil, nil
+	}
+	f, err := x.p.Output.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	b := bytes.NewBuffer(x.buffer[:0])
+	if _, err = b.ReadFrom(f); err != nil {
+		return nil, cmp.Or(err, f.Close())
+	}
+	data := b.Bytes()
+	file, ok := f.(io.ReaderAt)
+	if ok {
+		x.buffer = data
+	} else {
+		file = bytes.NewReader(data)
+	}
+	part := newIndexPart(data, file)
+	if part == nil || part.newest() != archive || slices.ContainsFunc(part.Archives, func(a indexedArchive) bool { return !x.listed[a.Name] }) {
+		return nil, f.Close()
+	}
+	part.isFile, part.close = true, f.Close
+	for _, a := range part.Archives[1:] { // which a killed call has not removed
+		if older := indexName(a.Name); x.listed[older] {
+			x.gone = append(x.gone, older)
+		}
+	}
+	return part, nil
+}
+
+// end opens the part of a draft, which is written if it has enough archives.
+func (x *index) end(d *indexDraft) error {
+	if d.archives() == 0 {
+		return nil
+	}
+	data := d.encode()
+	part := newIndexPart(data, bytes.NewReader(data))
+	if d.archives() >= x.p.leastIndexed() {
+		name := indexName(d.newest())
+		if err := x.p.Output.Put(x.p.ctx, name, data); err != nil {
+			return err
+		}
+		if f, err := x.p.Output.Open(name); err != nil {
+			return err
+		} else if file, ok := f.(io.ReaderAt); ok {
+			part.file, part.close = file, f.Close
+		} else if err := f.Close(); err != nil {
+			return err
+		}
+		part.isFile = true
+	}
+	for i := range part.checked {
+		part.checked[i] = i < d.read
+	}
+	x.parts = append(x.parts, part)
+	return nil
+}
+
+// remove removes superseded parts.
+func (p *session) remove(names []string) error {
+	for _, name := range names {
+		if err := p.Output.Remove(p.ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// search returns the record of an id in the newest part with one; nil if there is none.
+func (x *index) search(id digest) (part *indexPart, i int, r indexRecord, err error) {
+	for _, part := range x.parts {
+		if i, r, err = part.find(id); err != nil || i >= 0 {
+			return part, i, r, err
+		}
+	}
+	return nil, -1, r, nil
+}
+
+// isNewest reports whether no newer part, nor the subscription document, has an id of a part.
+func (x *index) isNewest(part *indexPart, id digest, shown map[digest]bool) (bool, error) {
+	for _, newer := range x.parts {
+		if newer == part {
+			break
+		}
+		if i, _, err := newer.find(id); err != nil || i >= 0 {
+			return false, err
+		}
+	}
+	return !shown[id], nil
+}
+
+// count counts the published entries: the records of all parts, but each id once.
+func (x *index) count() error {
+	x.live, x.given = 0, 0
+	for _, part := range x.parts {
+		x.live += part.Live
+		for i := range part.Records {
+			if part.isGiven(i) {
+				r, err := part.record(i)
+				if err != nil {
+					return err
+				}
+				if !r.deleted {
+					x.given++
+				}
+			}
+		}
+	}
+	if err := x.countTwice(); err != nil {
+		return err
+	}
+	for id, v := range x.shown {
+		_, i, r, err := x.search(digestOf([]byte(id)))
+		if err != nil {
+			return err
+		}
+		if i >= 0 && !r.deleted {
+			x.live--
+		}
+		if !v.deleted {
+			x.live++
+		}
+		if v.given && !v.deleted {
+			x.given++
+		}
+	}
+	return nil
+}
+
+// countTwice subtracts the records whose ids are in newer parts.
+func (x *index) countTwice() error {
+	at := make([]int, len(x.parts))
+	for {
+		least, found := uint64(0), 0
+		for i, part := range x.parts {
+			if at[i] == part.Records {
+				continue
+			}
+			switch key := part.key(at[i]); {
+			case found == 0 || key < least:
+				least, found = key, 1
+			case key == least:
+				found++
+			}
+		}
+		if found == 0 {
+			return nil
+		}
+		newest := map[digest]bool{}
+		for i, part := range x.parts {
+			for ; at[i] < part.Records && part.key(at[i]) == least; at[i]++ {
+				if found == 1 {
+					continue
+				}
+				r, err := part.record(at[i])
+				if err != nil {
+					return err
+				}
+				if newest[r.id] && !r.deleted {
+					x.live--
+				}
+				newest[r.id] = true
+			}
+		}
+	}
+}
+
+// take returns the published version of an entry that the source has, if there is one, and then
+// whether the source has had it before.
+func (x *index) take(id string) (old version, published, again bool, err error) {
+	if v := x.shown[id]; v != nil {
+		if again = v.given; !again && !v.deleted {
+			x.given++
+		}
+		v.given = true
+		return v.version, true, again, nil
+	}
+	key := digestOf([]byte(id))
+	part, i, r, err := x.trusted(key)
+	if err != nil {
+		return old, false, false, err
+	}
+	if part == nil {
+		if n := len(x.fresh); n == 0 || len(x.fresh[n-1]) == cap(x.fresh[n-1]) {
+			x.fresh = append(x.fresh, make([]idKey, 0, 16<<min(n, 10)))
+		}
+		last := &x.fresh[len(x.fresh)-1]
+		*last = append(*last, idKey(key[:]))
+		return old, false, false, nil
+	}
+	if again = part.isGiven(i); !again && !r.deleted {
+		x.given++
+	}
+	part.give(i)
+	return version{time: r.time, deleted: r.deleted, as: r.as}, true, again, nil
+}
+
+// trusted returns the record of an id whose archive is as the record says; a nil part if there is none.
+func (x *index) trusted(id digest) (part *indexPart, i int, r indexRecord, err error) {
+	for ok := false; !ok; {
+		if part, i, r, err = x.search(id); err != nil || part == nil {
+			return part, i, r, err
+		}
+		if ok, err = x.check(part, r.archive); err != nil {
+			return nil, -1, r, err
+		}
+	}
+	return part, i, r, nil
+}
+
+// check reports whether an archive is as its part says. If not, the part is made again.
+func (x *index) check(part *indexPart, at int) (bool, error) {
+	if part.checked[at] {
+		return true, nil
+	}
+	name := part.Archives[at].Name
+	text, err := x.p.read(name)
+	if err != nil {
+		return false, err
+	}
+	if a := (&archive{name: name, text: text}); a.indexed() != part.Archives[at] {
+		return false, x.renew(part)
+	}
+	part.checked[at] = true
+	return true, nil
+}
+
+// renew reads all archives of a part again, because somebody has changed one.
+func (x *index) renew(old *indexPart) error {
+	d := &indexDraft{}
+	for _, a := range old.Archives {
+		a, err := x.p.archive(a.Name)
+		if err != nil {
+			return err
+		}
+		d.addOlder(a)
+	}
+	data := d.encode()
+	part := newIndexPart(data, bytes.NewReader(data))
+	for i := range part.checked {
+		part.checked[i] = true
+	}
+	for i := range old.Records {
+		if old.isGiven(i) {
+			r, err := old.record(i)
+			if err != nil {
+				return err
+			}
+			if at, _, err := part.find(r.id); err != nil {
+				return err
+			} else if at >= 0 {
+				part.give(at)
+			}
+		}
+	}
+	x.parts[slices.Index(x.parts, old)] = part
+	err := old.close()
+	if old.isFile {
+		part.isFile = true
+		err = cmp.Or(err, x.p.Output.Put(x.p.ctx, indexName(part.newest()), data))
+	}
+	return cmp.Or(err, x.count())
+}
+
+// words returns the words of the published version of an entry in an archive or the subscription document.
+func (x *index) words(id string) (digest, error) {
+	if v := x.shown[id]; v != nil {
+		return x.p.words(v.entry), nil
+	}
+	key := digestOf([]byte(id))
+	part, _, r, err := x.search(key)
+	if err != nil || part == nil {
+		return digest{}, err
+	}
+	if part.words[r.archive] == nil {
+		a, err := x.p.archive(part.Archives[r.archive].Name)
+		if err != nil {
+			return digest{}, err
+		}
+		all := make(map[digest]digest, len(a.doc.Entries))
+		for _, e := range a.doc.Entries {
+			id := digestOf([]byte(e.ID))
+			if _, ok := all[id]; !ok {
+				all[id] = x.p.words(e)
+			}
+		}
+		part.words[r.archive] = all
+	}
+	return part.words[r.archive][key], nil
+}
+
+// shownIDs returns the digests of the ids in the subscription document.
+func (x *index) shownIDs() map[digest]bool {
+	ids := make(map[digest]bool, len(x.shown))
+	for id := range x.shown {
+		ids[digestOf([]byte(id))] = true
+	}
+	return ids
+}
+
+// missing yields the published entries the source does not have.
+func (x *index) missing(yield func(id string, v version)) error {
+	for id, v := range x.shown {
+		if !v.given && !v.deleted {
+			yield(id, v.version)
+		}
+	}
+	shown := x.shownIDs()
+	for _, part := range x.parts {
+		gone, has := map[digest]indexRecord{}, make([]bool, len(part.Archives))
+		for i := range part.Records {
+			if part.isGiven(i) {
+				continue
+			}
+			r, err := part.record(i)
+			if err != nil {
+				return err
+			}
+			isNewest, err := x.isNewest(part, r.id, shown)
+			if err != nil {
+				return err
+			}
+			if isNewest && !r.deleted {
+				gone[r.id], has[r.archive] = r, true
+			}
+		}
+		for at, archive := range part.Archives {
+			if !has[at] {
+				continue
+			}
+			a, err := x.p.archive(archive.Name)
+			if err != nil {
+				return err
+			}
+			for _, it := range a.items() {
+				id := digestOf([]byte(it.id))
+				if r, ok := gone[id]; ok && r.archive == at {
+					delete(gone, id)
+					yield(it.id, version{time: r.time})
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// A newTrace is a trace of the entry with a number among those new in a source.
+type newTrace struct {
+	key   uint64
+	entry int32
+}
+
+// renamed returns the number of new entries with a trace of a published entry that the source no
+// longer has.
+func (x *index) renamed(found []newTrace) (n int, err error) {
+	slices.SortFunc(found, func(a, b newTrace) int { return cmp.Compare(a.key, b.key) })
+	for ok := len(found) == 0 || x.given == x.live; !ok; {
+		if n, ok, err = x.countRenamed(found); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+}
+
+// countRenamed is renamed, unless it finds a part that is not as its archives, and made again.
+func (x *index) countRenamed(found []newTrace) (n int, ok bool, err error) {
+	isSound := true
+	entries := map[int32]bool{}
+	match := func(key uint64, isGone func() (bool, error)) error {
+		i := sort.Search(len(found), func(i int) bool { return found[i].key >= key })
+		for gone := false; i < len(found) && found[i].key == key; i++ {
+			if !gone {
+				var err error
+				if gone, err = isGone(); err != nil || !gone {
+					return err
+				}
+			}
+			entries[found[i].entry] = true
+		}
+		return nil
+	}
+	shown := x.shownIDs()
+	for _, v := range x.shown {
+		if v.given || v.deleted {
+			continue
+		}
+		for _, trace := range traces(v.entry) {
+			if err := match(traceKey(trace), func() (bool, error) { return true, nil }); err != nil {
+				return 0, false, err
+			}
+		}
+	}
+	for _, part := range x.parts {
+		data := make([]byte, part.Traces*traceSize)
+		if err := part.read(data, int64(part.Records)*recordSize); err != nil {
+			return 0, false, err
+		}
+		for ; len(data) > 0 && isSound; data = data[traceSize:] {
+			i := int(binary.BigEndian.Uint32(data[8:]))
+			err := match(binary.BigEndian.Uint64(data), func() (bool, error) {
+				r, err := part.record(i)
+				if err != nil || r.deleted || part.isGiven(i) {
+					return false, err
+				}
+				isNewest, err := x.isNewest(part, r.id, shown)
+				if err != nil || !isNewest {
+					return false, err
+				}
+				isSound, err = x.check(part, r.archive)
+				return isSound, err
+			})
+			if err != nil || !isSound {
+				return 0, false, err
+			}
+		}
+	}
+	return len(entries), true, nil
+}
+
+// An indexer indexes the archives closed in a call.
+type indexer struct {
+	p     *session
+	parts []*indexPart // of the archives before
+	d     indexDraft
+	gone  []string // superseded parts
+}
+
+// add adds an archive, and returns the file of a part that is long enough; nil if none is.
+func (n *indexer) add(a *archive) (*file, error) {
+	n.d.addNewer(a)
+	if err := n.join(func(part *indexPart) bool { return !part.isFile }); err != nil || len(n.d.records) < n.p.mostIndexed() {
+		return nil, err
+	}
+	f := &file{indexName(a.name), string(n.d.encode())}
+	n.d, n.parts = indexDraft{}, nil
+	return f, nil
+}
+
+// join adds the parts before, as long as they are to be written again.
+func (n *indexer) join(joins func(*indexPart) bool) error {
+	for ; len(n.parts) > 0 && n.parts[0].newest() == n.d.prev && joins(n.parts[0]); n.parts = n.parts[1:] {
+		if err := n.d.addPart(n.parts[0]); err != nil {
+			return err
+		}
+		if n.parts[0].isFile {
+			n.gone = append(n.gone, indexName(n.parts[0].newest()))
+		}
+	}
+	return nil
+}
+
+// end returns the file of the last part, which takes the place of shorter ones before it; nil if
+// there are too few archives.
+func (n *indexer) end() (*file, error) {
+	if n.d.archives() < n.p.leastIndexed() {
+		return nil, nil
+	}
+	if err := n.join(func(part *indexPart) bool { return n.p.joins(&n.d, part) }); err != nil {
+		return nil, err
+	}
+	return &file{indexName(n.d.newest()), string(n.d.encode())}, nil
+}
+
+// twice returns an id that is there twice, of those in any order; false if there is none.
+func twice(ids []idKey) (idKey, bool) {
+	slices.SortFunc(ids, func(a, b idKey) int { return bytes.Compare(a[:], b[:]) })
+	for i := range max(len(ids)-1, 0) {
+		if ids[i] == ids[i+1] {
+			return ids[i], true
+		}
+	}
+	return idKey{}, false
+}
