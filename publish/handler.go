@@ -122,6 +122,11 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string) err
 	}
 	file := &servedFile{files: h.FS, name: name}
 	defer file.close()
+	if needsContent(r) {
+		if err := file.open(); err != nil {
+			return err
+		}
+	}
 	d, err := h.describe(file)
 	if err == nil {
 		err = h.answer(w, r, d, file)
@@ -132,6 +137,20 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string) err
 		}
 	}
 	return err
+}
+
+// needsContent reports whether the answer to a request is the file's content: without a condition,
+// nor a coding whose content may be in memory.
+func needsContent(r *http.Request) bool {
+	if r.Method != http.MethodGet {
+		return false
+	}
+	for name := range r.Header {
+		if name == "Accept-Encoding" || strings.HasPrefix(name, "If-") {
+			return false
+		}
+	}
+	return true
 }
 
 // answer answers with a file of this description.
