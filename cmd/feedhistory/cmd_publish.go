@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"iter"
 	"maps"
-	"math"
 	"net/url"
 	"os"
 	"path"
@@ -295,6 +294,9 @@ type input struct {
 	entries iter.Seq2[*feedhistory.Entry, error]
 	close   func() error
 	n       int // number of entries read
+
+	endBound func() // ends the bound of memory of lines, which are not kept; nil for other sources
+
 	deleted []feedhistory.Tombstone
 	head    *feedhistory.Document // describes the feed; nil if the source does not
 	about   provenance            // of lines
@@ -309,23 +311,34 @@ type input struct {
 	firstTemplate string // the id of the first of them
 }
 
-// From largeSource entries on, memory counts for more than time, until it is needed, at largestSource.
+// From largeSource entries on, garbage is collected as usual, and from largestSource on, a
+// publication takes the memory it needs.
 const (
 	largeSource   = 1 << 16
 	largestSource = 1 << 20
-	memoryOfLarge = 80 << 20
 )
+
+// boundMemory lets garbage be until there is much of it, and returns a function to end that.
+func boundMemory() (end func()) {
+	percent, limit := debug.SetGCPercent(300), debug.SetMemoryLimit(80<<20)
+	return func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	}
+}
 
 // source yields the entries, and takes note of what is to be reported of them.
 func (in *input) source(links *linkCheck) iter.Seq2[*feedhistory.Entry, error] {
 	return func(yield func(*feedhistory.Entry, error) bool) {
 		for e, err := range in.entries {
 			if err == nil {
-				switch in.n++; in.n {
-				case largeSource:
-					debug.SetMemoryLimit(memoryOfLarge)
-				case largestSource:
-					debug.SetMemoryLimit(math.MaxInt64)
+				in.n++
+				switch {
+				case in.endBound == nil: // all entries are in memory
+				case in.n == largeSource:
+					debug.SetGCPercent(100)
+				case in.n == largestSource:
+					in.endBound()
 				}
 				links.see(e)
 				in.seeTemplates(e)
@@ -376,7 +389,11 @@ func (c *publishCommand) load(w *command.World) (*input, error) {
 
 // loadLines reads lines of JSON, with the records about the feeds they come from.
 func (c *publishCommand) loadLines(text io.Reader, piped bool, close func() error) *input {
-	loaded := &input{piped: piped, close: close}
+	loaded := &input{piped: piped, endBound: boundMemory()}
+	loaded.close = func() error {
+		loaded.endBound()
+		return close()
+	}
 	about := &loaded.about
 	read := func(r *publish.Line) (*feedhistory.Entry, error) {
 		if r.Feed != "" {
