@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto"
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/network"
@@ -544,8 +545,9 @@ func (b *tab) throttle(latency, bytes float64) {
 	b.t.Helper()
 	_, err := chromedp.Call(b.ctx, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true})
 	require.NoError(b.t, err)
-	_, err = chromedp.Call(b.ctx, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{
-		MatchedNetworkConditions: []*network.Conditions{{Latency: latency, DownloadThroughput: bytes, UploadThroughput: bytes}},
+	_, err = chromedp.Call(b.ctx, cdp.Command[map[string]any, network.EmulateNetworkConditionsByRuleResult]{Method: network.CommandEmulateNetworkConditionsByRule}, map[string]any{
+		"offline":                  false, // which versions before 150 demand here
+		"matchedNetworkConditions": []*network.Conditions{{Latency: latency, DownloadThroughput: bytes, UploadThroughput: bytes}},
 	})
 	require.NoError(b.t, err)
 }
@@ -897,6 +899,8 @@ func newTab(t testing.TB, flags ...chromedp.ExecAllocatorOption) *tab {
 		defer b.mu.Unlock()
 		require.Empty(t, b.troubles)
 	})
+	_, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+	require.NoError(t, err)
 	return b
 }
 
