@@ -25,7 +25,8 @@ const memoryOfEntry, memoryOfWriter = 64, 1 << 20
 
 // peakOf returns the most bytes of heap at a time while f runs, beyond those before.
 func peakOf(f func()) (peak int) {
-	defer debug.SetGCPercent(debug.SetGCPercent(5)) // garbage does not count
+	defer debug.SetGCPercent(debug.SetGCPercent(5))                             // garbage does not count
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))) // the collector runs beside f
 	heap := func() int {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
