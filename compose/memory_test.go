@@ -26,7 +26,7 @@ const memoryOfEntry, memoryOfWriter = 64, 1 << 20
 // peakOf returns the most bytes of heap at a time while f runs, beyond those before.
 func peakOf(f func()) (peak int) {
 	defer debug.SetGCPercent(debug.SetGCPercent(5))                             // garbage does not count
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))) // the collector runs beside f
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))) // so the garbage collector can run at the same time as f
 	heap := func() int {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)

@@ -202,7 +202,7 @@ type sides struct {
 	Joined string   `json:"joined,omitempty"` // the URL of an archive, read since, that has the newest entries from before
 }
 
-// The tries are of a document, what it is, and how it has been asked for.
+// The tries are the attempts to read a document, with its place in the feed.
 type tries struct {
 	Page    bool      `json:"page,omitempty"`    // whether it is a page, not an archive document
 	Rank    Rank      `json:"rank,omitzero"`     // the rank of its newer neighbour; the document's own Seq is one less

@@ -132,8 +132,9 @@ type source struct {
 	resigned map[string]*Content                // the contents to replace in its unchanged entries; see merger.resigned
 }
 
-// digests are the Digests of the entries of a document, which several rules ask for: those as
-// published, and those of the stored copies that stand for them. Of nil, they are computed each time.
+// digests keep the Digests of the entries of a document, because several rules need them: as
+// published, and of the stored copies used in their place. Nil keeps none, and computes them each
+// time.
 type digests struct{ published, stored map[*feedhistory.Entry]string }
 
 func newDigests() *digests {

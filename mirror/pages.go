@@ -6,8 +6,8 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// Pages are read until one has nothing new. What is missing behind it is found by a poll that
-// reads every page, from the first to one that names no next: while something is owed, one a day.
+// Pages are read until one has nothing new. While something is owed, one poll a day reads every
+// page, from the first to one without a next link, and finds the missing parts behind it.
 
 // A pageWalk is how far the walk follows a paged feed.
 type pageWalk struct {
@@ -56,7 +56,7 @@ func (w *pageWalk) end(doc *feedhistory.Document, beyond bool) {
 	w.ended = w.ended || !beyond && !goesOn && !doc.Known().Lost
 }
 
-// settle crosses out what a reading of every page pays.
+// settle crosses out the debts paid by a reading of every page.
 func (w *pageWalk) settle() {
 	if w.ledger.Kind != feedhistory.KindPaged || !w.ended || w.torn {
 		return

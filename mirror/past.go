@@ -116,7 +116,7 @@ func (p *poll) wants(url string) bool {
 }
 
 // asksAnew reports whether the poll requests the subscription document without conditions,
-// to find out a server answering 304 whatever has changed.
+// to detect a server that always answers 304.
 func (a *address) asksAnew() bool {
 	at := a.ledger.Answered
 	return a.m.Revalidate || !at.IsZero() && a.now.Sub(at) >= anewAfter

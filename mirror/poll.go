@@ -14,7 +14,7 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// A poll is an Update or a Keep under way: its parts, over what they share.
+// A poll is an Update or a Keep under way. Its parts share a session.
 type poll struct {
 	*session
 	address      *address
@@ -32,7 +32,7 @@ type poll struct {
 	snapshot  *Feed        // a copy of the state, while a document is being processed
 }
 
-// A session is what the parts of a poll share.
+// A session has the state shared by the parts of a poll.
 type session struct {
 	ctx     context.Context
 	m       *Mirror

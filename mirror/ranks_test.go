@@ -110,7 +110,7 @@ func (s *rankedSite) moment(share float64) int {
 	return at
 }
 
-// publish writes a document anew.
+// publish replaces a document with a new version.
 func (s *rankedSite) publish(url string) {
 	d := &rankedDoc{url: url, entries: map[int]rankedEntry{}, tombs: map[int]int{}}
 	if old := s.docs[url]; old != nil {

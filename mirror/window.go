@@ -77,20 +77,16 @@ func (mg *merger) raise(r *Record) {
 // stores those of entries no longer there, or no longer as they were.
 func (rs *readings) keepRanks(m *mergeResult, rank Rank) error {
 	l, mg := rs.ledger, rs.merger
-	next, raised := &window{rank, map[string]uint32{}}, map[string]*Record{}
-	for _, r := range m.raised {
-		raised[r.ID] = r
+	next, shown := &window{rank, map[string]uint32{}}, l.shown()
+	for i := range shown {
+		shown[i].held = false
 	}
-	shown := l.shown()
-	for i, e := range shown {
-		r := raised[e.id]
-		if shown[i].held = r != nil && e.version == versionOf(r.Copy.Digest) && next.dates(r); shown[i].held {
-			next.versions[e.id] = e.version
-			delete(raised, e.id)
-		}
-	}
+	at := places(shown)
 	for _, r := range m.raised {
-		if raised[r.ID] != nil {
+		version := versionOf(r.Copy.Digest)
+		if i, ok := at[r.ID]; ok && shown[i].version == version && next.dates(r) {
+			shown[i].held, next.versions[r.ID] = true, version
+		} else {
 			m.change.Touch = append(m.change.Touch, r)
 		}
 	}

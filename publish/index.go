@@ -20,10 +20,10 @@ import (
 	"github.com/feedhistory/feedhistory"
 )
 
-// The index of the archives says which entries are published, without the archives being read. It
-// has several parts, hidden files beside the archives. Each is of consecutive archives, and has the
-// name of the newest of them: as an archive's name depends on everything older, a part can be of
-// no other chain. Everything in it is in the archives, too: a part that is missing or damaged is
+// The index of the archives says which entries are published, without the archives being read. Its
+// parts are hidden files beside the archives. Each part covers consecutive archives, and is named
+// after the newest of them: as an archive's name depends on everything older, a part belongs to
+// one chain only. Everything in it is in the archives, too: a part that is missing or damaged is
 // made again, and an archive is compared with its part before anything in that decides.
 
 // indexSuffix is the suffix of the files of the index.

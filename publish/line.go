@@ -110,7 +110,7 @@ func Lines(r io.Reader, see func(line []byte)) iter.Seq2[*Line, error] {
 	}
 }
 
-// An idKey stands for an id among millions, in little memory.
+// An idKey is a short digest of an id, since millions of them are kept in memory.
 type idKey [12]byte
 
 func idKeyOf(id string) idKey {

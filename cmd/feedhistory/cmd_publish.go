@@ -327,7 +327,7 @@ func boundMemory() (end func()) {
 	}
 }
 
-// source yields the entries, and takes note of what is to be reported of them.
+// source yields the entries, and notes the facts to report about them.
 func (in *input) source(links *linkCheck) iter.Seq2[*feedhistory.Entry, error] {
 	return func(yield func(*feedhistory.Entry, error) bool) {
 		for e, err := range in.entries {
@@ -427,7 +427,7 @@ func (c *publishCommand) loadLines(text io.Reader, piped bool, close func() erro
 	return loaded
 }
 
-// end takes note of what the lines say of their feeds.
+// end notes the facts in the lines about their feeds.
 func (in *input) end(c *publishCommand) {
 	in.cut = in.about.CutShort()
 	in.whole = !slices.ContainsFunc(in.about.verdicts(), func(f *mirror.Feed) bool { return f.Verdict != feedhistory.VerdictWhole })

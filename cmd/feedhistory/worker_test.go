@@ -171,7 +171,7 @@ func runScripts(t *testing.T, newDB func() string, names ...string) {
 	testscript.Run(t, params)
 }
 
-// scriptState is what the next call of a script in a worker gets.
+// scriptState is the input of the next call of a script in a worker.
 type scriptState struct {
 	variables []string // names
 	stdin     string

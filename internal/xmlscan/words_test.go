@@ -19,7 +19,7 @@ func drawText(t *rapid.T, parts []string) string {
 	return strings.Join(rapid.SliceOfN(rapid.SampledFrom(parts), 0, 40).Draw(t, "text"), "")
 }
 
-// What is found in words is what is found byte by byte.
+// Searching word by word gives the same results as searching byte by byte.
 func TestWords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := drawText(t, wordParts)

@@ -460,7 +460,7 @@ func probe(file string) error {
 	if err != nil {
 		return err
 	}
-	if os.Remove(beside.Name()) != nil { // at once, in case the process is killed; Windows cannot remove an open file
+	if os.Remove(beside.Name()) != nil { // removed now, so a kill leaves no file; Windows cannot remove an open one
 		defer os.Remove(beside.Name())
 	}
 	_, err = beside.WriteAt(make([]byte, 64<<10), 0)
