@@ -1,0 +1,301 @@
+// Package ranks decides which rows of a table of entries a document changes, so that the table
+// has the copies that a merge of everything ever read would have, whatever the order of the
+// readings (5005#20, 5005#21, RFC 6721).
+//
+// A Rank is a text of fixed width, of digits and the letters a to g, so any collation sorts it:
+// the epoch, the time of the copy, the time of its document, the document's place, and the number
+// of the reading. A deletion comes after all copies of its time. An epoch begins with a complete
+// document (5005#1), or with another feed at the address.
+package ranks
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// An Op is what to do with a row.
+type Op uint8
+
+const (
+	Put   Op = iota + 1 // store a copy or a deletion, unless a greater rank is stored
+	Keep                // raise the rank of what is stored, unless it is greater
+	Clear               // delete what is live with a rank from Since to below Rank, which becomes its rank
+)
+
+// A Change is what a reading changes in a table.
+type Change struct {
+	Op          Op
+	ID          string // of an entry; "" for a Clear
+	Copy        int    // of a Put, the place in Document.Copies; -1 is a deletion without a copy of its own
+	Rank, Since string
+}
+
+// A Copy is a copy of an entry in a document, or its deletion.
+type Copy struct {
+	ID      string
+	Version string    // a digest of the copy; "" is a deletion
+	At      time.Time // when it was updated, or deleted; zero if it does not say
+}
+
+// A Document is what a walk has read. An archive with the entries it had before is none.
+type Document struct {
+	Time         time.Time // when it was updated; of one that does not say, as its place says
+	Place        int64     // in the sequence of documents: newer ones have larger numbers
+	Subscription bool      // it is the subscription document
+	Complete     bool      // it voids all that was read before (5005#1)
+	Copies       []Copy    // of its entries, each once, and its deletions
+}
+
+// A Table is what is known of the rows: those of the entries in the subscription document. The
+// zero Table has none.
+type Table struct {
+	Reading    int64     `json:"reading"`         // the number of the latest reading
+	Epoch      int64     `json:"epoch"`           // the reading with which it began
+	Generation int64     `json:"generation"`      // the epoch with which the feed at the address began
+	Alone      bool      `json:"alone,omitempty"` // nothing was read since the complete document that began the epoch
+	Newest     Newest    `json:"newest,omitzero"` // of the documents of this epoch
+	Latest     time.Time `json:"latest,omitzero"` // the latest time of a copy of this epoch
+	Gone       bool      `json:"gone,omitempty"`  // a deletion has it
+
+	Rows []Row `json:"rows,omitempty"`
+
+	at map[string]int // the places of the Rows; nil until they are needed
+}
+
+// A Newest is the time and the place of the newest document.
+type Newest struct {
+	Time  time.Time `json:"time,omitzero"`
+	Place int64     `json:"place,omitempty"`
+}
+
+// A Row is what is known of an entry in the subscription document.
+type Row struct {
+	ID      string
+	Version string // of the copy that counts; "" is a deletion
+	Rank    string // of that copy
+	Behind  bool   // the row has a smaller rank
+	Unsure  bool   // the row may be another copy, from before the entry came into the document
+}
+
+// Adopt begins another generation: of a feed that answers in place of the one before, whose
+// entries it leaves alone.
+func (t Table) Adopt() ([]Change, Table) {
+	t.next()
+	changes := t.leave(nil)
+	t.begin(t.Reading)
+	t.Generation, t.Alone = t.Epoch, false
+	return changes, t
+}
+
+// Read returns the changes of a document, and the Table after it.
+func (t Table) Read(d Document) ([]Change, Table) {
+	t.next()
+	alone := t.Alone
+	if t.Alone = d.Complete; d.Complete {
+		t.begin(t.Reading)
+	}
+	copies := t.copies(d)
+	if d.Complete {
+		return t.replace(copies, alone), t
+	}
+	var changes []Change
+	if d.Subscription {
+		changes = t.leave(copies)
+	}
+	return append(changes, t.put(copies, d.Subscription)...), t
+}
+
+// next begins a reading.
+func (t *Table) next() {
+	if t.Reading == 0 {
+		t.Reading, t.Epoch, t.Generation = 1, 1, 1
+	}
+	t.Reading++
+}
+
+// begin begins an epoch.
+func (t *Table) begin(epoch int64) {
+	t.Epoch, t.Newest, t.Latest, t.Gone = epoch, Newest{}, time.Time{}, false
+}
+
+// A ranked is a copy with its rank. It is sure if nothing from before can have a greater rank,
+// nor, with a time of its own, one between this and those it will have when its document has a
+// later time.
+type ranked struct {
+	Copy
+	place  int
+	rank   string
+	unsure bool
+}
+
+// copies returns the copies and deletions of a document, the smallest rank first.
+func (t *Table) copies(d Document) []ranked {
+	latest, gone := t.Latest, t.Gone
+	isNewest := t.Newest.isBefore(d)
+	copies := make([]ranked, len(d.Copies))
+	suffix := rankOfTime(d.Time) + fmt.Sprintf("%016x%08x", d.Place, t.Reading)
+	for i, c := range d.Copies {
+		at, isDated := c.At, !c.At.IsZero()
+		if !isDated {
+			at = d.Time
+		}
+		r := ranked{Copy: c, place: i, rank: epochOf(t.Epoch) + rankOfTime(at)}
+		if c.Version == "" {
+			r.rank += "g" + strings.Repeat("0", len(suffix)-1)
+			r.unsure = at.Before(latest)
+			t.see(at, true)
+		} else {
+			r.rank += suffix
+			r.unsure = !at.After(latest) && !(isNewest && (isDated || at.Equal(latest) && !gone))
+			t.see(at, false)
+		}
+		copies[i] = r
+	}
+	if isNewest {
+		t.Newest = Newest{d.Time, d.Place}
+	}
+	slices.SortStableFunc(copies, func(a, b ranked) int { return strings.Compare(a.rank, b.rank) })
+	return copies
+}
+
+// see notes the time of a copy or a deletion.
+func (t *Table) see(at time.Time, gone bool) {
+	switch at.Compare(t.Latest) {
+	case 1:
+		t.Latest, t.Gone = at, gone
+	case 0:
+		t.Gone = t.Gone || gone
+	}
+}
+
+func (n Newest) isBefore(d Document) bool {
+	return d.Time.After(n.Time) || d.Time.Equal(n.Time) && d.Place > n.Place
+}
+
+// put returns the changes by copies that count.
+func (t *Table) put(copies []ranked, isSubscription bool) (changes []Change) {
+	at, rows := t.places(), []Row(nil)
+	for _, c := range copies {
+		i, isShown := at[c.ID]
+		if !isShown && !isSubscription {
+			changes = append(changes, c.put())
+			continue
+		}
+		if rows == nil {
+			rows = slices.Clone(t.Rows)
+			if isSubscription {
+				at = maps.Clone(at)
+			}
+		}
+		switch {
+		case !isShown:
+			at[c.ID] = len(rows)
+			rows = append(rows, c.row())
+		case c.rank <= rows[i].Rank: // outranked by what the subscription document shows
+			continue
+		case rows[i].Version == c.Version && !rows[i].Unsure: // only the document's time differs
+			rows[i].Rank, rows[i].Behind = c.rank, true
+			continue
+		default:
+			rows[i] = c.row()
+		}
+		changes = append(changes, c.put())
+	}
+	if rows != nil {
+		t.Rows, t.at = rows, at
+	}
+	return changes
+}
+
+func (c ranked) put() Change { return Change{Op: Put, ID: c.ID, Copy: c.place, Rank: c.rank} }
+
+func (c ranked) row() Row {
+	return Row{ID: c.ID, Version: c.Version, Rank: c.rank, Unsure: c.unsure}
+}
+
+// replace returns the changes by a complete document: what it does not have goes. If the table
+// has the complete document before and nothing else, only the differences are said.
+func (t *Table) replace(copies []ranked, alone bool) (changes []Change) {
+	shown := map[string]Row{}
+	if alone {
+		for _, r := range t.Rows {
+			shown[r.ID] = r
+		}
+	} else {
+		changes = append(changes, Change{Op: Clear, Since: below(t.Generation), Rank: below(t.Epoch)})
+	}
+	t.Rows, t.at = nil, map[string]int{}
+	for _, c := range slices.Backward(copies) { // of an id, the greatest rank counts
+		if _, ok := t.at[c.ID]; ok {
+			continue
+		}
+		row := c.row()
+		row.Unsure = false
+		if old, ok := shown[c.ID]; ok && old.Version == c.Version {
+			row.Behind = true
+		} else {
+			changes = append(changes, c.put())
+		}
+		t.at[c.ID] = len(t.Rows)
+		t.Rows = append(t.Rows, row)
+	}
+	for _, id := range slices.Sorted(maps.Keys(shown)) {
+		if _, ok := t.at[id]; !ok && shown[id].Version != "" {
+			changes = append(changes, Change{Op: Put, ID: id, Copy: -1, Rank: below(t.Epoch)})
+		}
+	}
+	return changes
+}
+
+// leave forgets the rows of entries that are not among the copies: what is stored of these takes
+// the rank they leave with.
+func (t *Table) leave(copies []ranked) (changes []Change) {
+	shows := make(map[string]bool, len(copies))
+	for _, c := range copies {
+		shows[c.ID] = true
+	}
+	var rows []Row
+	for _, r := range t.Rows {
+		switch {
+		case shows[r.ID]:
+			rows = append(rows, r)
+		case r.Behind:
+			changes = append(changes, Change{Op: Keep, ID: r.ID, Rank: r.Rank})
+		}
+	}
+	t.Rows, t.at = rows, nil
+	return changes
+}
+
+// places returns the places of the rows.
+func (t *Table) places() map[string]int {
+	if t.at == nil {
+		t.at = make(map[string]int, len(t.Rows))
+		for i, r := range t.Rows {
+			t.at[r.ID] = i
+		}
+	}
+	return t.at
+}
+
+// widths of a rank's parts.
+const (
+	epochWidth = 8
+	timeWidth  = 18
+	width      = epochWidth + timeWidth + timeWidth + 16 + 8
+)
+
+func epochOf(epoch int64) string { return fmt.Sprintf("%0*x", epochWidth, epoch) }
+
+// below returns the rank that sorts before all of an epoch.
+func below(epoch int64) string { return epochOf(epoch) + strings.Repeat("0", width-epochWidth) }
+
+// rankOfTime returns a time in the order of ranks: the seconds since the year 1, and the
+// nanoseconds.
+func rankOfTime(at time.Time) string {
+	seconds := max(0, at.Unix()-time.Time{}.Unix())
+	return fmt.Sprintf("%010x%08x", seconds, at.Nanosecond())
+}
