@@ -12,6 +12,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/ranks"
 )
 
 // A Ledger is the memory of a feed from one reading to the next. A gap is a debt: it is
@@ -20,11 +21,11 @@ import (
 // read. A Store keeps it, in the form it marshals to, and understands nothing of it.
 //
 // The Ledger of a Poll is all that is remembered of the feed, for a program without a
-// Store: the state of the feed, its archive documents, and some fifty bytes for each
-// of its entries.
+// Store: the state of the feed, some NNN bytes for each archive document and each entry of the
+// subscription document, and digests of the ids of a few hundred others.
 type Ledger struct {
 	l    ledger
-	kept *ledgerFeed // nil if it is not of a Poll
+	kept *kept // nil if it is not of a Poll
 }
 
 // A ledger is the content of a Ledger, as it is stored.
@@ -94,6 +95,7 @@ type upkeep struct {
 	Move     *move                `json:"move,omitempty"`    // the latest permanent redirect; nil if it is not recent
 	Counted  int64                `json:"counted,omitempty"` // see Ledger.Proof
 	Clock    time.Time            `json:"clock,omitzero"`    // the latest moment of a reading: the ranks of undated documents never go back
+	Table    *ranks.Table         `json:"-"`                 // of a Poll's program; nil if the entries are in a Store
 }
 
 // A census is the result of a Keep.
@@ -690,7 +692,7 @@ func (l ledger) utc() *ledger {
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *Ledger) UnmarshalJSON(text []byte) error {
 	*l = Ledger{}
-	if kept, err := unmarshalFeed(text); kept != nil || err != nil {
+	if kept, err := unmarshalKept(text); kept != nil || err != nil {
 		*l = kept.ledger()
 		return err
 	}

@@ -33,7 +33,6 @@ type memoryFeed struct {
 	state     *Feed
 	entries   map[string]memoryEntry // by ID
 	documents []*DocumentRecord      // in the order of their commits
-	posts     map[string]string      // the shortKey of each entry's Post, by ID; only in a shelf
 }
 
 func newMemoryFeed(state *Feed) *memoryFeed {
@@ -347,7 +346,6 @@ type feedForm struct {
 
 type entryForm struct {
 	ID       string    `json:"id"`
-	Post     string    `json:"post,omitempty"`
 	Versions []*Record `json:"versions,omitempty"`
 	*Record
 }
@@ -357,7 +355,7 @@ func (f *memoryFeed) form() *feedForm {
 	form := &feedForm{Feed: f.state, Commits: f.state.Commits, Documents: f.documents}
 	for _, id := range slices.Sorted(maps.Keys(f.entries)) {
 		e := f.entries[id]
-		form.Entries = append(form.Entries, entryForm{id, f.posts[id], e.versions, e.record})
+		form.Entries = append(form.Entries, entryForm{id, e.versions, e.record})
 	}
 	return form
 }
@@ -370,7 +368,7 @@ func (form *feedForm) feed() (*memoryFeed, error) {
 	case slices.Contains(form.Documents, nil):
 		return nil, errors.New("null in place of a document")
 	}
-	f := &memoryFeed{form.Feed, map[string]memoryEntry{}, form.Documents, map[string]string{}}
+	f := &memoryFeed{form.Feed, map[string]memoryEntry{}, form.Documents}
 	f.state.Commits = form.Commits
 	for _, e := range form.Entries {
 		if e.Record != nil {
@@ -384,9 +382,6 @@ func (form *feedForm) feed() (*memoryFeed, error) {
 		}
 		if e.Record != nil || len(e.Versions) > 0 {
 			f.entries[e.ID] = memoryEntry{e.Record, e.Versions}
-		}
-		if e.Post != "" {
-			f.posts[e.ID] = e.Post
 		}
 	}
 	return f, nil

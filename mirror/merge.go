@@ -73,7 +73,7 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 		order := c.compare(r.Copy)
 		did.raised, did.touched = order > 0, did.touched || order < 0 || r.Copy.Source != c.Source || back
 		if did.content = r.Copy.Digest != c.Digest; did.content {
-			r.Content, r.Archived = contentOf(e), false
+			r.Content, r.Archived = from.contentOf(e), false
 		} else if did.resigned = from.resigned[r.ID] != nil; did.resigned {
 			r.Content = *from.resigned[r.ID]
 		}
@@ -84,7 +84,7 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 			r.Absence = from.absence
 		}
 	case c.Digest != r.Copy.Digest:
-		did.version = &Record{ID: r.ID, Copy: c, Content: contentOf(e)}
+		did.version = &Record{ID: r.ID, Copy: c, Content: from.contentOf(e)}
 	}
 	asNew := c.Digest == r.Copy.Digest || e.Updated.IsZero() || !e.Updated.Before(r.Content.Updated)
 	if from.archive && asNew && !r.Archived {
@@ -130,15 +130,23 @@ type source struct {
 	stamp    func(*feedhistory.Entry) time.Time // see Source.Stamp
 	absence  int64                              // the Absence of the entries it adds; zero means that they are live
 	resigned map[string]*Content                // the contents to replace in its unchanged entries; see merger.resigned
+
+	isBare bool // its contents are not stored
+	again  bool // it is a known archive
+	same   bool // with the entries it had before
+	voids  bool // it replaces everything read before it, at once
 }
 
 // digests keep the Digests of the entries of a document, because several rules need them: as
 // published, and of the stored copies used in their place. Nil keeps none, and computes them each
 // time.
-type digests struct{ published, stored map[*feedhistory.Entry]string }
+type digests struct {
+	published, stored map[*feedhistory.Entry]string
+	isShort           bool
+}
 
-func newDigests() *digests {
-	return &digests{map[*feedhistory.Entry]string{}, map[*feedhistory.Entry]string{}}
+func newDigests(isShort bool) *digests {
+	return &digests{map[*feedhistory.Entry]string{}, map[*feedhistory.Entry]string{}, isShort}
 }
 
 // put gives an entry the digest of a stored copy.
@@ -158,7 +166,9 @@ func (d *digests) asPublished(e *feedhistory.Entry) string {
 	}
 	digest := d.published[e]
 	if digest == "" {
-		digest = e.Digest()
+		if digest = e.Digest(); d.isShort {
+			digest = digest[:shortDigest]
+		}
 		d.published[e] = digest
 	}
 	return digest
@@ -214,6 +224,7 @@ type mergeResult struct {
 	before  map[string]State   // the States that were stored
 	still   map[string]bool    // those of them whose times are as they were stored
 	digests *digests           // of the document's entries
+	source  source
 }
 
 // isShown reports whether the stored copy of an entry is a subscription document's.
@@ -236,6 +247,7 @@ type merger struct {
 	taken     map[string]bool // entries without the publisher's ids that have come under these in this poll
 	shown     *window         // see merger.window
 	digests   *digests        // of the document being merged
+	program   *program        // nil if the entries are in a Store
 }
 
 // merge merges a source into the store's records, and counts the changes.
@@ -243,7 +255,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	if complete := mg.feed.Ledger.l.Complete; s.rank.Seq > complete && !s.recalled {
 		s.complete = complete
 	}
-	s.digests = mg.digests
+	s.digests, s.isBare = mg.digests, mg.program != nil
 	entries := s.entries()
 	mg.renameDeleted(s.doc)
 	ids := make([]string, 0, len(entries)+len(s.doc.Deleted))
@@ -257,6 +269,9 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.again && mg.program != nil {
+		presumeAll(mg.feed.URL, entries, records)
+	}
 	if joined, err := mg.joinPosts(&s, records); err != nil {
 		return nil, err
 	} else if joined {
@@ -265,7 +280,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	if err := mg.ignoreCounters(&s, entries, records); err != nil {
 		return nil, err
 	}
-	m := &mergeResult{records: records, known: make(map[string]bool, len(records)), shown: map[string]bool{}, before: make(map[string]State, len(records)), still: map[string]bool{}, digests: s.digests, change: Commit{Keep: mg.allowance.keep}}
+	m := &mergeResult{records: records, known: make(map[string]bool, len(records)), shown: map[string]bool{}, before: make(map[string]State, len(records)), still: map[string]bool{}, digests: s.digests, source: s, change: Commit{Keep: mg.allowance.keep}}
 	erased := func(id string) bool { return records[id] != nil && records[id].State == Erased }
 	entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return erased(e.ID) })
 	deleted := slices.DeleteFunc(slices.Clone(s.doc.Deleted), func(t feedhistory.Tombstone) bool { return erased(t.Ref) })
@@ -300,6 +315,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 		m.change.Touch, m.raised = append(m.change.Touch, m.raised...), nil
 	}
 	mg.allowance.entering = 0
+	m.change.changes = mg.program.read(s, entries, m.known)
 	return m, mg.replaceUnnamed(m, unnamed)
 }
 
@@ -370,6 +386,9 @@ var counters = regexp.MustCompile(`<[\w.-]+:(?:comments|total|statistics|starRat
 // ignoreCounters leaves entries as they are stored changed in nothing but their numbers of
 // comments and views: a history has no version for each.
 func (mg *merger) ignoreCounters(s *source, entries []*feedhistory.Entry, records map[string]*Record) error {
+	if mg.program != nil { // the contents are not known
+		return nil
+	}
 	counting, data := map[string]*Record{}, map[string]string{}
 	for _, e := range entries {
 		r := records[e.ID]
@@ -392,6 +411,9 @@ func (mg *merger) ignoreCounters(s *source, entries []*feedhistory.Entry, record
 // resigned returns the contents of the entries that are stored with other signatures in
 // their addresses, by ID: a download needs the newest.
 func (mg *merger) resigned(entries []*feedhistory.Entry, records map[string]*Record) (map[string]*Content, error) {
+	if mg.program != nil {
+		return nil, nil
+	}
 	shown, signed := map[string]*Content{}, map[string]*Record{}
 	for _, e := range entries {
 		element, err := door.Root.Element(e)

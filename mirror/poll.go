@@ -75,10 +75,14 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 		ctx: ctx, m: m, feed: feed, ledger: ledger, now: now, changes: &Report{}, had: feed.Entries+feed.Deleted > 0,
 		allowance: newAllowance(ctx, m, feed),
 	}
-	s.commits = &commits{ctx: ctx, store: m.Store, feed: feed, prepare: s.prepare}
+	s.commits = &commits{ctx: ctx, commit: m.Store.Commit, feed: feed, prepare: s.prepare}
+	if m.shelf != nil {
+		s.commits.commit, s.commits.inline = m.shelf.commit, true
+	}
 	s.documents = &documents{ctx: ctx, store: m.Store, feed: feed, commits: s.commits, found: map[string]*DocumentRecord{}}
 	s.merger = &merger{
 		ctx: ctx, store: m.Store, feed: feed, from: feed.Commits, now: now, changes: s.changes, allowance: s.allowance,
+		program: newProgram(m, ledger),
 	}
 	feed.Polls++
 	feed.Polled = now
@@ -185,7 +189,7 @@ func (p *poll) step(next *feedhistory.Document, work func() error) error {
 	if err := p.makeRoom(next); err != nil {
 		return err
 	}
-	p.snapshot, p.merger.digests = p.feed.clone(), newDigests()
+	p.snapshot, p.merger.digests = p.feed.clone(), newDigests(p.m.shelf != nil)
 	err := work()
 	if err == nil || errors.Is(err, errEnded) {
 		p.snapshot = nil

@@ -170,8 +170,10 @@ func (mg *merger) findTwin(e *feedhistory.Entry, here map[string]*feedhistory.En
 	if at.IsZero() || e.Title().Plain() == "" || mg.feed.Commits == 0 || !hasLink && !e.WeakID {
 		return nil, "", nil
 	}
-	_, isBare := mg.store.(*shelf)
 	key, texts := twinKeys(e)
+	if mg.program != nil {
+		key, texts = shorter(key), shorter(texts)
+	}
 	var stored *feedhistory.Entry
 	for r, err := range mg.store.Entries(mg.ctx, Query{Feed: mg.feed.URL, Since: at, Until: at.Add(1)}) {
 		if err != nil {
@@ -181,12 +183,14 @@ func (mg *merger) findTwin(e *feedhistory.Entry, here map[string]*feedhistory.En
 		if !isKind || here[r.ID] != nil || r.Copy.Rank.isKept() {
 			continue
 		}
-		storedKey, storedTexts := r.Content.Title, r.Content.Link
-		if !isBare {
-			if stored, err = r.Entry(); err != nil {
-				continue
-			}
+		var storedKey, storedTexts string
+		keys := r.Content.keys
+		if keys != nil {
+			storedKey, storedTexts = keys.twin, keys.texts
+		} else if stored, err = r.Entry(); err == nil {
 			storedKey, storedTexts = twinKeys(stored)
+		} else {
+			continue
 		}
 		switch {
 		case storedKey != key:
@@ -194,7 +198,7 @@ func (mg *merger) findTwin(e *feedhistory.Entry, here map[string]*feedhistory.En
 			return nil, "", nil // either may be it
 		case storedTexts != texts:
 			twin = under(e, r.ID)
-		case isBare:
+		case keys != nil:
 			twin, digest = under(e, r.ID), r.Copy.Digest
 		default:
 			twin, digest = stored, r.Copy.Digest
@@ -235,7 +239,7 @@ func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (othe
 		if r.ID == e.ID || r.Copy.Rank.isKept() || iri.Post(r.ID) != post {
 			continue
 		}
-		if s, ok := mg.store.(*shelf); ok && s.isPost(r, e) { // a shelf has no contents, so this copy is used under the earlier ID
+		if keys := r.Content.keys; keys != nil && keys.post == postKey(e) { // there is no content, so this copy is used under the earlier ID
 			return under(e, r.ID), r.Copy.Digest, nil
 		}
 		if other, err := r.Entry(); err == nil && other.Post() == e.Post() {

@@ -259,9 +259,15 @@ type rankedCopies struct {
 	entry         rankedEntry
 	at, when      int
 	of, deletedBy rankedPlace
+	undated       int // the latest time of a document with a deletion without a time
 }
 
-func (c *rankedCopies) isDeleted() bool {
+// isDeleted reports whether the deletion counts: by documents, or by their times alone, as in the
+// ranks of a program's table.
+func (c *rankedCopies) isDeleted(byTime bool) bool {
+	if byTime {
+		return max(c.when, c.undated) >= c.at
+	}
 	if c.entry.updated == 0 || c.when == 0 { // the documents decide, whatever version of each
 		of, by := c.of, c.deletedBy
 		of.version, by.version = 0, 0
@@ -276,7 +282,7 @@ func (c *rankedCopies) isDeleted() bool {
 // the document that first led to it, as it was then. A deletion counts if it is not older, or, if either has no
 // time, its document is not (RFC 6721 §2). A complete document voids what was read before it (5005#1). An archive with the
 // same entries is as recent as it was.
-func (s *rankedSite) counts() map[string]string {
+func (s *rankedSite) counts(byTime bool) map[string]string {
 	all, led, last := map[int]*rankedCopies{}, map[string]rankedPlace{}, map[string]*rankedDoc{}
 	for n, d := range s.read {
 		place, isArchive := rankedPlace{d.now, n, 0, n}, d.url != rankedFeed
@@ -314,6 +320,9 @@ func (s *rankedSite) counts() map[string]string {
 		}
 		for id, when := range d.tombs {
 			c := of(id)
+			if when == 0 {
+				c.undated = max(c.undated, place.time)
+			}
 			if c.when = max(c.when, when); place.compare(c.deletedBy) >= 0 {
 				c.deletedBy = place
 			}
@@ -321,7 +330,7 @@ func (s *rankedSite) counts() map[string]string {
 	}
 	live := map[string]string{}
 	for id, c := range all {
-		if c.at != 0 && (c.deletedBy == rankedPlace{} || !c.isDeleted()) {
+		if c.at != 0 && (c.deletedBy == rankedPlace{} || !c.isDeleted(byTime)) {
 			live[fmt.Sprint("urn:", id)] = c.entry.text
 		}
 	}
@@ -358,7 +367,33 @@ func testRanks(t *testing.T, kind string, seed uint64) {
 			require.NoError(t, err)
 			has[r.ID] = r.Content.Title
 		}
-		require.Equal(t, site.counts(), has, "%s, seed %d:\n%s", kind, seed, site.story())
+		require.Equal(t, site.counts(false), has, "%s, seed %d:\n%s", kind, seed, site.story())
+	}
+}
+
+// So has the table of a program that executes the changes of each poll.
+func TestModelOfProgram(t *testing.T) {
+	for _, kind := range slices.Sorted(maps.Keys(rankedKinds)) {
+		t.Run(kind, func(t *testing.T) {
+			for seed := range feedtest.Seeds(feedtest.Count(2000)) {
+				synctest.Test(t, func(t *testing.T) { testProgram(t, kind, seed) })
+			}
+		})
+	}
+}
+
+func testProgram(t *testing.T, kind string, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 11))
+	site, own := newRankedSite(random, rankedKinds[kind]), newRows()
+	client := &feedhistory.Client{NoGuess: true, AllowPrivate: true, Transport: feedtest.Direct{Handler: site}}
+	for range 3 + random.IntN(12) {
+		for range []int{0, 1, 1, 2, 4}[random.IntN(5)] {
+			site.act()
+		}
+		time.Sleep(time.Until(rankedTime(site.now)))
+		m := &mirror.Mirror{Client: client, Recheck: -1, Revalidate: random.IntN(3) == 0}
+		require.NoError(t, own.walk(t.Context(), t, m, "http://site.example"+rankedFeed, 1000))
+		require.Equal(t, site.counts(true), own.titles(), "%s, seed %d:\n%s", kind, seed, site.story())
 	}
 }
 

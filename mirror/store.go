@@ -171,6 +171,7 @@ type Commit struct {
 	Forget bool
 
 	response feedhistory.Response // that of the Report
+	changes  []Change             // of a Poll's program
 }
 
 // A FeedQuery selects feeds. The zero value selects all, ordered by URL, byte
@@ -375,6 +376,8 @@ type Content struct {
 	Published time.Time `json:"published,omitzero"` // when the entry was published; zero if it does not say
 
 	Size int64 `json:"size,omitempty"` // the size in bytes, as counted for the Quota; zero if it was stored before quotas existed
+
+	keys *contentKeys // in place of the content, on a shelf
 }
 
 // contentOf returns the content to store for an entry; zero for nil.

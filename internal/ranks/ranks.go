@@ -29,7 +29,7 @@ const (
 type Change struct {
 	Op          Op
 	ID          string // of an entry; "" for a Clear
-	Copy        int    // of a Put, the place in Document.Copies; -1 is a deletion without a copy of its own
+	Copy        int    // of a Put, the place in Document.Copies; -1 is none, of a Put a deletion without a copy
 	Rank, Since string
 }
 
@@ -136,13 +136,13 @@ func (t *Table) copies(d Document) []ranked {
 	latest, gone := t.Latest, t.Gone
 	isNewest := t.Newest.isBefore(d)
 	copies := make([]ranked, len(d.Copies))
-	suffix := rankOfTime(d.Time) + fmt.Sprintf("%016x%08x", d.Place, t.Reading)
+	suffix := OfTime(d.Time) + fmt.Sprintf("%016x%08x", d.Place, t.Reading)
 	for i, c := range d.Copies {
 		at, isDated := c.At, !c.At.IsZero()
 		if !isDated {
 			at = d.Time
 		}
-		r := ranked{Copy: c, place: i, rank: epochOf(t.Epoch) + rankOfTime(at)}
+		r := ranked{Copy: c, place: i, rank: epochOf(t.Epoch) + OfTime(at)}
 		if c.Version == "" {
 			r.rank += "g" + strings.Repeat("0", len(suffix)-1)
 			r.unsure = at.Before(latest)
@@ -225,7 +225,7 @@ func (t *Table) replace(copies []ranked, alone bool) (changes []Change) {
 			shown[r.ID] = r
 		}
 	} else {
-		changes = append(changes, Change{Op: Clear, Since: below(t.Generation), Rank: below(t.Epoch)})
+		changes = append(changes, Change{Op: Clear, Copy: -1, Since: below(t.Generation), Rank: below(t.Epoch)})
 	}
 	t.Rows, t.at = nil, map[string]int{}
 	for _, c := range slices.Backward(copies) { // of an id, the greatest rank counts
@@ -263,7 +263,7 @@ func (t *Table) leave(copies []ranked) (changes []Change) {
 		case shows[r.ID]:
 			rows = append(rows, r)
 		case r.Behind:
-			changes = append(changes, Change{Op: Keep, ID: r.ID, Rank: r.Rank})
+			changes = append(changes, Change{Op: Keep, ID: r.ID, Copy: -1, Rank: r.Rank})
 		}
 	}
 	t.Rows, t.at = rows, nil
@@ -281,21 +281,34 @@ func (t *Table) places() map[string]int {
 	return t.at
 }
 
-// widths of a rank's parts.
-const (
-	epochWidth = 8
-	timeWidth  = 18
-	width      = epochWidth + timeWidth + timeWidth + 16 + 8
-)
+// The widths of a rank's parts: the epoch, two times, the place and the reading.
+var widths = []int{8, 18, 18, 16, 8}
 
-func epochOf(epoch int64) string { return fmt.Sprintf("%0*x", epochWidth, epoch) }
+// Parts is the number of the parts of a rank.
+const Parts = 5
+
+// Split returns the parts of a rank; five empty ones of a text that is none.
+func Split(rank string) []string {
+	parts := make([]string, Parts)
+	for i, width := range widths {
+		if len(rank) < width {
+			return make([]string, Parts)
+		}
+		parts[i], rank = rank[:width], rank[width:]
+	}
+	return parts
+}
+
+func epochOf(epoch int64) string { return fmt.Sprintf("%0*x", widths[0], epoch) }
 
 // below returns the rank that sorts before all of an epoch.
-func below(epoch int64) string { return epochOf(epoch) + strings.Repeat("0", width-epochWidth) }
+func below(epoch int64) string {
+	return epochOf(epoch) + strings.Repeat("0", widths[1]+widths[2]+widths[3]+widths[4])
+}
 
-// rankOfTime returns a time in the order of ranks: the seconds since the year 1, and the
+// OfTime returns the part of a rank for a time: the seconds since the year 1, and the
 // nanoseconds.
-func rankOfTime(at time.Time) string {
+func OfTime(at time.Time) string {
 	seconds := max(0, at.Unix()-time.Time{}.Unix())
 	return fmt.Sprintf("%010x%08x", seconds, at.Nanosecond())
 }
