@@ -115,7 +115,7 @@ func (k *kept) columnsOfRows(c *columns, shown []string) {
 	if c.isRead {
 		k.rows = make([]*Record, n)
 		for i := range k.rows {
-			k.rows[i] = &Record{Feed: k.state.URL, Content: Content{Format: feedhistory.FormatAtom, keys: &contentKeys{}}}
+			k.rows[i] = &Record{Feed: k.state.URL, Content: Content{Format: feedhistory.FormatAtom}}
 		}
 	}
 	column := func(of func(*Record) *string) { c.texts(n, func(i int) *string { return of(k.rows[i]) }) }
@@ -129,9 +129,7 @@ func (k *kept) columnsOfRows(c *columns, shown []string) {
 	})
 	column(func(r *Record) *string { return (*string)(&r.State) })
 	column(func(r *Record) *string { return &r.Copy.Digest })
-	column(func(r *Record) *string { return &r.Content.keys.twin })
-	column(func(r *Record) *string { return &r.Content.keys.texts })
-	column(func(r *Record) *string { return &r.Content.keys.post })
+	column(func(r *Record) *string { return &r.Content.Data })
 	times(func(r *Record) *time.Time { return &r.Copy.At })
 	times(func(r *Record) *time.Time { return &r.Copy.Rank.Time })
 	times(func(r *Record) *time.Time { return &r.Tombstone.When })
@@ -334,7 +332,7 @@ func readEarlier(text []byte) (*kept, error) {
 			r.ID, r.Feed = e.ID, form.Feed.URL
 			digest := strings.TrimPrefix(r.Copy.Digest, "gone:")
 			r.Copy.Digest = digest[:min(len(digest), shortDigest)]
-			r.Content.keys = &contentKeys{shorter(r.Content.Title), shorter(r.Content.Link), shorter(e.Post)}
+			r.Content.Data = contentKeys{shorter(r.Content.Title), shorter(r.Content.Link), shorter(e.Post)}.String()
 			r.Content.Title, r.Content.Link = "", ""
 			k.rows = append(k.rows, r)
 		}

@@ -33,6 +33,7 @@ type memoryFeed struct {
 	state     *Feed
 	entries   map[string]memoryEntry // by ID
 	documents []*DocumentRecord      // in the order of their commits
+	names     map[string]*DocumentRecord
 }
 
 func newMemoryFeed(state *Feed) *memoryFeed {
@@ -112,10 +113,8 @@ func (m *memory) Document(ctx context.Context, feed, url string) (*DocumentRecor
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range slices.Backward(f.documents) {
-		if slices.Contains(d.Names, url) {
-			return d.clone(), nil
-		}
+	if d := f.names[url]; d != nil {
+		return d.clone(), nil
 	}
 	return nil, fmt.Errorf("document %s: %w", url, ErrNotFound)
 }
@@ -294,11 +293,38 @@ func (e *memoryEntry) prune(keep int) {
 // putDocuments stores the documents of a change.
 func (f *memoryFeed) putDocuments(c *Commit) {
 	if c.Forget {
-		f.documents = nil
+		f.documents, f.names = nil, nil
 	}
 	for _, d := range c.Documents {
-		f.documents = slices.DeleteFunc(f.documents, func(o *DocumentRecord) bool { return o.URL == d.URL })
-		f.documents = append(f.documents, d.clone())
+		f.putDocument(d.clone())
+	}
+}
+
+// putDocument stores a document, whose names are its own from now on.
+func (f *memoryFeed) putDocument(d *DocumentRecord) {
+	if f.names == nil {
+		f.names = map[string]*DocumentRecord{}
+	}
+	var lost []string // the names that an earlier document may have again
+	if i := slices.IndexFunc(f.documents, func(o *DocumentRecord) bool { return o.URL == d.URL }); i >= 0 {
+		for _, name := range f.documents[i].Names {
+			if !slices.Contains(d.Names, name) {
+				lost = append(lost, name)
+			}
+		}
+		f.documents = slices.Delete(f.documents, i, i+1)
+	}
+	f.documents = append(f.documents, d)
+	for _, name := range d.Names {
+		f.names[name] = d
+	}
+	for _, name := range lost {
+		delete(f.names, name)
+		for _, o := range f.documents {
+			if slices.Contains(o.Names, name) {
+				f.names[name] = o
+			}
+		}
 	}
 }
 
@@ -368,7 +394,8 @@ func (form *feedForm) feed() (*memoryFeed, error) {
 	case slices.Contains(form.Documents, nil):
 		return nil, errors.New("null in place of a document")
 	}
-	f := &memoryFeed{form.Feed, map[string]memoryEntry{}, form.Documents}
+	f := newMemoryFeed(form.Feed)
+	f.putDocuments(&Commit{Documents: form.Documents})
 	f.state.Commits = form.Commits
 	for _, e := range form.Entries {
 		if e.Record != nil {

@@ -73,7 +73,7 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 		order := c.compare(r.Copy)
 		did.raised, did.touched = order > 0, did.touched || order < 0 || r.Copy.Source != c.Source || back
 		if did.content = r.Copy.Digest != c.Digest; did.content {
-			r.Content, r.Archived = from.contentOf(e), false
+			r.Content, r.Archived = from.contentOf(e, known), false
 		} else if did.resigned = from.resigned[r.ID] != nil; did.resigned {
 			r.Content = *from.resigned[r.ID]
 		}
@@ -84,7 +84,7 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 			r.Absence = from.absence
 		}
 	case c.Digest != r.Copy.Digest:
-		did.version = &Record{ID: r.ID, Copy: c, Content: from.contentOf(e)}
+		did.version = &Record{ID: r.ID, Copy: c, Content: from.contentOf(e, known)}
 	}
 	asNew := c.Digest == r.Copy.Digest || e.Updated.IsZero() || !e.Updated.Before(r.Content.Updated)
 	if from.archive && asNew && !r.Archived {

@@ -184,8 +184,8 @@ func (mg *merger) findTwin(e *feedhistory.Entry, here map[string]*feedhistory.En
 			continue
 		}
 		var storedKey, storedTexts string
-		keys := r.Content.keys
-		if keys != nil {
+		if mg.program != nil {
+			keys := keysOf(r.Content)
 			storedKey, storedTexts = keys.twin, keys.texts
 		} else if stored, err = r.Entry(); err == nil {
 			storedKey, storedTexts = twinKeys(stored)
@@ -198,7 +198,7 @@ func (mg *merger) findTwin(e *feedhistory.Entry, here map[string]*feedhistory.En
 			return nil, "", nil // either may be it
 		case storedTexts != texts:
 			twin = under(e, r.ID)
-		case keys != nil:
+		case mg.program != nil:
 			twin, digest = under(e, r.ID), r.Copy.Digest
 		default:
 			twin, digest = stored, r.Copy.Digest
@@ -239,7 +239,7 @@ func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (othe
 		if r.ID == e.ID || r.Copy.Rank.isKept() || iri.Post(r.ID) != post {
 			continue
 		}
-		if keys := r.Content.keys; keys != nil && keys.post == postKey(e) { // there is no content, so this copy is used under the earlier ID
+		if mg.program != nil && keysOf(r.Content).post == postKey(e) { // there is no content, so this copy is used under the earlier ID
 			return under(e, r.ID), r.Copy.Digest, nil
 		}
 		if other, err := r.Entry(); err == nil && other.Post() == e.Post() {

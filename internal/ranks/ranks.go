@@ -9,9 +9,9 @@
 package ranks
 
 import (
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -136,7 +136,7 @@ func (t *Table) copies(d Document) []ranked {
 	latest, gone := t.Latest, t.Gone
 	isNewest := t.Newest.isBefore(d)
 	copies := make([]ranked, len(d.Copies))
-	suffix := OfTime(d.Time) + fmt.Sprintf("%016x%08x", d.Place, t.Reading)
+	suffix := OfTime(d.Time) + digits(d.Place, widths[3]) + digits(t.Reading, widths[4])
 	for i, c := range d.Copies {
 		at, isDated := c.At, !c.At.IsZero()
 		if !isDated {
@@ -144,7 +144,7 @@ func (t *Table) copies(d Document) []ranked {
 		}
 		r := ranked{Copy: c, place: i, rank: epochOf(t.Epoch) + OfTime(at)}
 		if c.Version == "" {
-			r.rank += "g" + strings.Repeat("0", len(suffix)-1)
+			r.rank += "g" + zeros[:len(suffix)-1]
 			r.unsure = at.Before(latest)
 			t.see(at, true)
 		} else {
@@ -152,7 +152,7 @@ func (t *Table) copies(d Document) []ranked {
 			r.unsure = !at.After(latest) && !(isNewest && (isDated || at.Equal(latest) && !gone))
 			t.see(at, false)
 		}
-		copies[i] = r
+		copies[len(copies)-1-i] = r // the newest mostly come first
 	}
 	if isNewest {
 		t.Newest = Newest{d.Time, d.Place}
@@ -299,16 +299,24 @@ func Split(rank string) []string {
 	return parts
 }
 
-func epochOf(epoch int64) string { return fmt.Sprintf("%0*x", widths[0], epoch) }
+func epochOf(epoch int64) string { return digits(epoch, widths[0]) }
+
+// digits returns a number in hexadecimal digits of a width.
+func digits(n int64, width int) string {
+	text := strconv.FormatInt(n, 16)
+	return zeros[:max(0, width-len(text))] + text
+}
+
+const zeros = "0000000000000000000000000000000000000000000000000000000000000000"
 
 // below returns the rank that sorts before all of an epoch.
 func below(epoch int64) string {
-	return epochOf(epoch) + strings.Repeat("0", widths[1]+widths[2]+widths[3]+widths[4])
+	return epochOf(epoch) + zeros[:widths[1]+widths[2]+widths[3]+widths[4]]
 }
 
 // OfTime returns the part of a rank for a time: the seconds since the year 1, and the
 // nanoseconds.
 func OfTime(at time.Time) string {
 	seconds := max(0, at.Unix()-time.Time{}.Unix())
-	return fmt.Sprintf("%010x%08x", seconds, at.Nanosecond())
+	return digits(seconds, 10) + digits(int64(at.Nanosecond()), 8)
 }
