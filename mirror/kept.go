@@ -19,19 +19,14 @@ import (
 // A Ledger of a Poll is stored as JSON. What it remembers is in columns, each with one value of
 // every entry or archive, and compressed: most values follow from the one before.
 
-// A ledgerForm is a Poll's Ledger as it is stored. Kept, the JSON of a keptForm, is compressed, so
-// there is no U+0000 in it, which some databases refuse. Rows is that of an earlier version.
+// A ledgerForm is a Poll's Ledger as it is stored. Kept, the JSON of the Feed and then columns, is
+// compressed, so there is no U+0000 in it, which some databases refuse. Rows is the JSON of an
+// earlierKept.
 type ledgerForm struct {
 	Commits int64 `json:"commits"`
 	walkID
 	Kept []byte `json:"kept,omitempty"`
 	Rows []byte `json:"rows,omitempty"`
-}
-
-// A keptForm is a kept as JSON.
-type keptForm struct {
-	Feed    *Feed  `json:"feed"`
-	Columns []byte `json:"columns"` // see kept.columns
 }
 
 var compressors = sync.Pool{New: func() any {
@@ -182,7 +177,7 @@ func (k *kept) columnsOfOthers(c *columns) {
 
 // fullyKnown is how many of the newest archives are stored with all their validators. Of the others,
 // one is enough to ask again.
-const fullyKnown = 4
+const fullyKnown = 2
 
 // columnsOfDocuments are those of the archives, the newest first.
 func (k *kept) columnsOfDocuments(c *columns) {

@@ -21,8 +21,8 @@ import (
 // read. A Store keeps it, in the form it marshals to, and understands nothing of it.
 //
 // The Ledger of a Poll is all that is remembered of the feed, for a program without a
-// Store: the state of the feed, some NNN bytes for each archive document and each entry of the
-// subscription document, and digests of the ids of a few hundred others.
+// Store: the state of the feed, some 25 bytes for each archive document and each entry of the
+// subscription document, and digests of the ids of some others.
 type Ledger struct {
 	l    ledger
 	kept *kept // nil if it is not of a Poll

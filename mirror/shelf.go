@@ -147,7 +147,7 @@ func (k *kept) ledger() Ledger {
 
 // otherLimit is the maximum number of entries to know of besides those that the rules need; of a
 // paged feed, twice as many as are in the subscription document, if these are more.
-const otherLimit = 256
+const otherLimit = 128
 
 // needed divides rows, in the order in which they came, into those that the rules ask for, and others, of which they ask no more than
 // whether they were known.
@@ -282,7 +282,7 @@ func (s source) contentOf(e *feedhistory.Entry, isKnown bool) Content {
 // The lengths of digests, in hexadecimal digits.
 const (
 	shortDigest = 16 // of an entry, or the entries of an archive
-	shortKeys   = 8
+	shortKeys   = 6
 )
 
 func shorter(key string) string { return key[:min(len(key), shortKeys)] }

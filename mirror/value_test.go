@@ -441,3 +441,54 @@ func TestWalkFails(t *testing.T) {
 		}
 	})
 }
+
+// earlierSite is the feed of testdata/ledger-with-rows.json: six entries in three documents, of which
+// that Ledger knows two.
+func earlierSite(w http.ResponseWriter, r *http.Request) {
+	n := map[string]int{"/feed": 3, "/2": 2, "/1": 1}[r.URL.Path]
+	fmt.Fprint(w, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><title>F</title>`)
+	if n > 1 {
+		fmt.Fprintf(w, `<link rel="prev-archive" href="/%d"/>`, n-1)
+	}
+	for k := 2*n + 1; k > 2*n-1; k-- {
+		fmt.Fprintf(w, `<entry><id>http://model.example/%d</id><title>T%[1]d</title><updated>2026-01-%02[1]dT00:00:00Z</updated></entry>`, k)
+	}
+	fmt.Fprint(w, "</feed>")
+}
+
+// A Ledger that a version before stored, with a row of each entry, is read, and the walk goes on.
+func TestLedgerWithRows(t *testing.T) {
+	own := newRows()
+	own.text = feedtest.ReadFile(t, "testdata/ledger-with-rows.json")
+	require.Equal(t, feedhistory.VerdictPartial, own.ledger(t).Feed().Verdict)
+	require.Equal(t, 1, own.ledger(t).Pending())
+	var requests []string
+	m := newMirror(nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests = append(requests, r.URL.Path)
+		earlierSite(w, r)
+	}))
+	m.Client.NoGuess = true
+	m.Now = func() time.Time { return own.ledger(t).Feed().Next.Add(time.Second) }
+	own.commits = own.ledger(t).Feed().Commits
+	require.NoError(t, own.walk(t.Context(), t, m, modelURL, 100))
+	require.Equal(t, []string{"/feed", "/1"}, requests)
+	require.Equal(t, map[string]string{"http://model.example/2": "T2", "http://model.example/3": "T3"}, own.titles())
+	require.Equal(t, feedhistory.VerdictWhole, own.ledger(t).Feed().Verdict)
+}
+
+// What a Ledger remembers does not grow with the entries of a feed: fewer than 4 kB, and 26 bytes
+// for each archive and each entry of the subscription document.
+func TestSizeOfALedger(t *testing.T) {
+	for _, archives := range []int{0, 20, 100, 200} {
+		m := newMirror(nil, archiveSite(archives))
+		var last mirror.Ledger
+		for r, err := range m.Poll(t.Context(), modelURL, mirror.Ledger{}) {
+			require.NoError(t, err)
+			last = r.Ledger
+		}
+		text, err := last.MarshalJSON()
+		require.NoError(t, err)
+		require.Less(t, len(text), 4000+26*(archives+100), "%d archives", archives)
+		require.NotEqual(t, feedhistory.VerdictPartial, last.Feed().Verdict)
+	}
+}

@@ -56,8 +56,8 @@ func (r *Reading) Document() (*feedhistory.Document, error) {
 }
 
 // Poll polls a feed for a program that keeps entries in a table of its own, where Update
-// keeps them in a Store. It makes the same requests and comes to the same verdict as Update, and remembers what it has to in a Ledger
-// instead; the zero Ledger is that of a feed never read:
+// keeps them in a Store. It makes the requests of Update, comes to the same verdict, and
+// remembers what it has to in a Ledger; the zero Ledger is that of a feed never read:
 //
 //	for r, err := range m.Poll(ctx, url, ledger) {
 //		if err != nil {
@@ -74,10 +74,11 @@ func (r *Reading) Document() (*feedhistory.Document, error) {
 // The Mirror needs no Store, has no Quota, keeps no Versions, and erases nothing: its Client's
 // Budget limits a poll, and how much the table may hold is for the program to decide. The Ledger
 // remembers the entries in the subscription document, the archives, and digests of the ids of at
-// most 256 other entries, the newest; of a paged feed, twice as many as its subscription document
-// has, if these are more. So Change.New, and the counts in Ledger.Feed, may count an older entry that comes
-// again, and entries are recognised under another id, after a change from http to https, say, only if the Ledger
-// remembers them. An entry with signatures in its addresses is put whenever they change.
+// most 128 other entries, the newest; of a paged feed, twice as many as its subscription document
+// has, if these are more. So an older entry that comes again may be New, and one that comes under
+// another id, after a change from http to https, say, is two. A document stays owed that only
+// archives name to which the feed no longer leads, if it never answers. An entry with signatures in
+// its addresses is put whenever they change.
 //
 // The error ends the walk. If there is no subscription document, or it is damaged, it is the
 // one of Report.Failure, and the last Reading before it has a Ledger that says when to try

@@ -114,7 +114,8 @@ func TestSchedules(t *testing.T) {
 		p := program{}
 		for _, step := range s.Steps {
 			var changes []ranks.Change
-			after, d := table, step.document()
+			var after ranks.Table
+			d := step.document()
 			if step.Adopt {
 				changes, after = table.Adopt()
 			} else {
