@@ -25,7 +25,7 @@ import (
 // subscription document, and digests of the ids of some others.
 type Ledger struct {
 	l    ledger
-	kept *kept // nil if it is not of a Poll
+	memo *memo // nil if it is not of a Poll
 }
 
 // A ledger is the content of a Ledger, as it is stored.
@@ -632,8 +632,8 @@ func (l ledger) clone() ledger {
 
 // MarshalJSON implements json.Marshaler.
 func (l Ledger) MarshalJSON() ([]byte, error) {
-	if l.kept != nil {
-		return l.kept.marshal(l.l)
+	if l.memo != nil {
+		return l.memo.marshal(l.l)
 	}
 	return unescaped(l.l.utc())
 }
@@ -692,8 +692,8 @@ func (l ledger) utc() *ledger {
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *Ledger) UnmarshalJSON(text []byte) error {
 	*l = Ledger{}
-	if kept, err := unmarshalKept(text); kept != nil || err != nil {
-		*l = kept.ledger()
+	if memo, err := unmarshalMemo(text); memo != nil || err != nil {
+		*l = memo.ledger()
 		return err
 	}
 	if err := json.Unmarshal(text, &l.l); err != nil {

@@ -18,12 +18,12 @@ type shelf struct {
 	memory
 	yield func(*Reading, error) bool
 	left  bool // the caller has left the loop
-	kept  *kept
+	memo  *memo
 }
 
-// A kept is what a Ledger remembers. No two Ledgers of a walk change each other's: later commits
+// A memo is what a Ledger remembers. No two Ledgers of a walk change each other's: later commits
 // append to the lists.
-type kept struct {
+type memo struct {
 	state     *Feed
 	rows      []*Record         // of an entry, the last counts
 	documents []*DocumentRecord // likewise
@@ -36,8 +36,8 @@ var errLeft = errors.New("the caller has left the walk")
 
 // newShelf returns the shelf of a walk that goes on with what a Ledger remembers; nil is the
 // Ledger of a feed never read.
-func newShelf(k *kept, l ledger, yield func(*Reading, error) bool) *shelf {
-	s := &shelf{yield: yield, kept: &kept{id: newWalk(k)}}
+func newShelf(k *memo, l ledger, yield func(*Reading, error) bool) *shelf {
+	s := &shelf{yield: yield, memo: &memo{id: newWalk(k)}}
 	if k == nil {
 		return s
 	}
@@ -48,7 +48,7 @@ func newShelf(k *kept, l ledger, yield func(*Reading, error) bool) *shelf {
 	}
 	f.putDocuments(&Commit{Documents: k.documents})
 	s.feeds = map[string]*memoryFeed{k.state.URL: f}
-	s.kept.state, s.kept.rows, s.kept.others = f.state, k.rows, k.others
+	s.memo.state, s.memo.rows, s.memo.others = f.state, k.rows, k.others
 	s.fold(f)
 	return s
 }
@@ -56,11 +56,11 @@ func newShelf(k *kept, l ledger, yield func(*Reading, error) bool) *shelf {
 // Records implements Store.
 func (s *shelf) Records(ctx context.Context, feed string, ids []string) (map[string]*Record, error) {
 	found, err := s.memory.Records(ctx, feed, ids)
-	if len(s.kept.others) == 0 {
+	if len(s.memo.others) == 0 {
 		return found, err
 	}
-	others := make(map[otherID]bool, len(s.kept.others))
-	for _, o := range s.kept.others {
+	others := make(map[otherID]bool, len(s.memo.others))
+	for _, o := range s.memo.others {
 		others[o>>1] = o&1 == 1
 	}
 	for _, id := range ids {
@@ -83,7 +83,7 @@ func (s *shelf) commit(ctx context.Context, c *Commit) error {
 		return err
 	}
 	f := s.feeds[c.Feed.URL]
-	k := *s.kept
+	k := *s.memo
 	if k.state != nil && k.state.Ledger.l.Since != f.state.Ledger.l.Since { // another feed
 		k.others = nil
 	}
@@ -96,10 +96,10 @@ func (s *shelf) commit(ctx context.Context, c *Commit) error {
 		k.rows = append(k.rows, f.entries[r.ID].record) // a touched one with what is known of its content
 	}
 	k.id.Number++
-	if s.kept = &k; len(k.rows) > 2*len(f.entries)+foldAt || len(k.documents) > 2*len(f.documents)+foldAt || len(f.entries) > 2*len(f.state.Ledger.l.Shown)+foldAt {
+	if s.memo = &k; len(k.rows) > 2*len(f.entries)+foldAt || len(k.documents) > 2*len(f.documents)+foldAt || len(f.entries) > 2*len(f.state.Ledger.l.Shown)+foldAt {
 		s.fold(f)
 	}
-	handed := *s.kept
+	handed := *s.memo
 	s.left = !s.yield(&Reading{Changes: c.changes, Response: c.response, Ledger: handed.ledger()}, nil)
 	if s.left {
 		return errLeft
@@ -112,19 +112,19 @@ const foldAt = 1000
 
 // fold begins new lists, of what the rules need.
 func (s *shelf) fold(f *memoryFeed) {
-	k := *s.kept
+	k := *s.memo
 	k.rows, k.others = k.state.Ledger.l.needed(k.rows, k.others)
 	f.entries = make(map[string]memoryEntry, len(k.rows))
 	for _, r := range k.rows {
 		f.entries[r.ID] = memoryEntry{record: r}
 	}
 	k.documents = slices.Clone(f.documents)
-	s.kept = &k
+	s.memo = &k
 }
 
 // folded returns what is remembered, without what later commits replaced.
-func (k *kept) folded() *kept {
-	folded := &kept{state: k.state, id: k.id}
+func (k *memo) folded() *memo {
+	folded := &memo{state: k.state, id: k.id}
 	folded.rows, folded.others = k.state.Ledger.l.needed(k.rows, k.others)
 	seen := make(map[string]bool, len(k.documents))
 	for _, d := range slices.Backward(k.documents) {
@@ -138,11 +138,11 @@ func (k *kept) folded() *kept {
 }
 
 // ledger returns the Ledger; the zero one of none.
-func (k *kept) ledger() Ledger {
+func (k *memo) ledger() Ledger {
 	if k == nil {
 		return Ledger{}
 	}
-	return Ledger{l: k.state.Ledger.l, kept: k}
+	return Ledger{l: k.state.Ledger.l, memo: k}
 }
 
 // otherLimit is the maximum number of entries to know of besides those that the rules need; of a

@@ -87,11 +87,11 @@ func (r *Reading) Document() (*feedhistory.Document, error) {
 // absolute, there is no Reading. Any other gap is in Ledger.Gaps.
 func (m *Mirror) Poll(ctx context.Context, url string, from Ledger) iter.Seq2[*Reading, error] {
 	return func(yield func(*Reading, error) bool) {
-		if from.kept != nil && from.kept.state.URL != iri.WithoutFragment(url) {
-			yield(nil, fmt.Errorf("mirror: the Ledger is of another feed, %s", iri.Shown(from.kept.state.URL)))
+		if from.memo != nil && from.memo.state.URL != iri.WithoutFragment(url) {
+			yield(nil, fmt.Errorf("mirror: the Ledger is of another feed, %s", iri.Shown(from.memo.state.URL)))
 			return
 		}
-		s := newShelf(from.kept, from.l, yield)
+		s := newShelf(from.memo, from.l, yield)
 		walker := &Mirror{
 			Store: s, shelf: s, Client: m.http(), ClientFor: m.ClientFor, Every: m.Every, Versions: -1,
 			Revalidate: m.Revalidate, Recheck: m.Recheck, Quota: Quota{Entries: math.MaxInt64, Bytes: math.MaxInt64}, Now: m.Now,
@@ -112,21 +112,21 @@ func (m *Mirror) Poll(ctx context.Context, url string, from Ledger) iter.Seq2[*R
 func NewLedger(url string, known feedhistory.Known) Ledger {
 	f := NewFeed(iri.WithoutFragment(url))
 	f.Ledger.l.Known = feedhistory.Known{ETag: known.ETag, LastModified: known.LastModified}
-	return (&kept{state: f}).ledger()
+	return (&memo{state: f}).ledger()
 }
 
 // Follows reports whether a Ledger of a Poll may replace the stored one, old: the walk began
 // with old, or old is of an earlier Reading of the same walk. Otherwise another program has
 // stored it meanwhile.
 func (l Ledger) Follows(old Ledger) bool {
-	if l.kept == nil {
+	if l.memo == nil {
 		return false
 	}
-	if old.kept == nil {
-		return l.kept.id.Began == walkStep{}
+	if old.memo == nil {
+		return l.memo.id.Began == walkStep{}
 	}
-	to, was := l.kept.id, old.kept.id
-	return l.kept.state.URL == old.kept.state.URL &&
+	to, was := l.memo.id, old.memo.id
+	return l.memo.state.URL == old.memo.state.URL &&
 		(to.Began == was.step() || to.Walk == was.Walk && to.Number > was.Number)
 }
 
@@ -145,7 +145,7 @@ type walkStep struct {
 }
 
 // newWalk returns the name of a walk that begins with a Ledger; nil is that of a feed never read.
-func newWalk(from *kept) walkID {
+func newWalk(from *memo) walkID {
 	id := walkID{Walk: rand.Uint64()}
 	if from != nil {
 		id.Began = from.id.step()
@@ -160,10 +160,10 @@ func (id walkID) step() walkStep { return walkStep{id.Walk, id.Number} }
 // table has the numbers. Of the zero Ledger, and of a Store's, it is that
 // of a feed never read, without a URL.
 func (l Ledger) Feed() *Feed {
-	if l.kept == nil {
+	if l.memo == nil {
 		return NewFeed("")
 	}
-	f := l.kept.state.clone()
+	f := l.memo.state.clone()
 	f.Entries, f.Deleted = 0, 0
 	return f
 }

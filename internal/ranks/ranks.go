@@ -121,10 +121,10 @@ func (t *Table) begin(epoch int64) {
 	t.Epoch, t.Newest, t.Latest, t.Gone = epoch, Newest{}, time.Time{}, false
 }
 
-// A ranked is a copy with its rank. It is sure if nothing from before can have a greater rank,
+// A candidate is a copy with its rank. It is sure if nothing from before can have a greater rank,
 // nor, with a time of its own, one between this and those it will have when its document has a
 // later time.
-type ranked struct {
+type candidate struct {
 	Copy
 	place  int
 	rank   string
@@ -132,17 +132,17 @@ type ranked struct {
 }
 
 // copies returns the copies and deletions of a document, the smallest rank first.
-func (t *Table) copies(d Document) []ranked {
+func (t *Table) copies(d Document) []candidate {
 	latest, gone := t.Latest, t.Gone
 	isNewest := t.Newest.isBefore(d)
-	copies := make([]ranked, len(d.Copies))
+	copies := make([]candidate, len(d.Copies))
 	suffix := OfTime(d.Time) + digits(d.Place, widths[3]) + digits(t.Reading, widths[4])
 	for i, c := range d.Copies {
 		at, isDated := c.At, !c.At.IsZero()
 		if !isDated {
 			at = d.Time
 		}
-		r := ranked{Copy: c, place: i, rank: epochOf(t.Epoch) + OfTime(at)}
+		r := candidate{Copy: c, place: i, rank: epochOf(t.Epoch) + OfTime(at)}
 		if c.Version == "" {
 			r.rank += "g" + zeros[:len(suffix)-1]
 			r.unsure = at.Before(latest)
@@ -157,7 +157,7 @@ func (t *Table) copies(d Document) []ranked {
 	if isNewest {
 		t.Newest = Newest{d.Time, d.Place}
 	}
-	slices.SortStableFunc(copies, func(a, b ranked) int { return strings.Compare(a.rank, b.rank) })
+	slices.SortStableFunc(copies, func(a, b candidate) int { return strings.Compare(a.rank, b.rank) })
 	return copies
 }
 
@@ -176,7 +176,7 @@ func (n Newest) isBefore(d Document) bool {
 }
 
 // put returns the changes by copies that count.
-func (t *Table) put(copies []ranked, isSubscription bool) (changes []Change) {
+func (t *Table) put(copies []candidate, isSubscription bool) (changes []Change) {
 	at, rows := t.places(), []Row(nil)
 	for _, c := range copies {
 		i, isShown := at[c.ID]
@@ -210,15 +210,15 @@ func (t *Table) put(copies []ranked, isSubscription bool) (changes []Change) {
 	return changes
 }
 
-func (c ranked) put() Change { return Change{Op: Put, ID: c.ID, Copy: c.place, Rank: c.rank} }
+func (c candidate) put() Change { return Change{Op: Put, ID: c.ID, Copy: c.place, Rank: c.rank} }
 
-func (c ranked) row() Row {
+func (c candidate) row() Row {
 	return Row{ID: c.ID, Version: c.Version, Rank: c.rank, Unsure: c.unsure}
 }
 
 // replace returns the changes by a complete document: what it does not have goes. If the table
 // has the complete document before and nothing else, only the differences are said.
-func (t *Table) replace(copies []ranked, alone bool) (changes []Change) {
+func (t *Table) replace(copies []candidate, alone bool) (changes []Change) {
 	shown := map[string]Row{}
 	if alone {
 		for _, r := range t.Rows {
@@ -252,7 +252,7 @@ func (t *Table) replace(copies []ranked, alone bool) (changes []Change) {
 
 // leave forgets the rows of entries that are not among the copies: what is stored of these takes
 // the rank they leave with.
-func (t *Table) leave(copies []ranked) (changes []Change) {
+func (t *Table) leave(copies []candidate) (changes []Change) {
 	shows := make(map[string]bool, len(copies))
 	for _, c := range copies {
 		shows[c.ID] = true

@@ -21,7 +21,7 @@ import (
 
 // A ledgerForm is a Poll's Ledger as it is stored. Kept, the JSON of the Feed and then columns, is
 // compressed, so there is no U+0000 in it, which some databases refuse. Rows is the JSON of an
-// earlierKept.
+// earlierMemo.
 type ledgerForm struct {
 	Commits int64 `json:"commits"`
 	walkID
@@ -34,7 +34,7 @@ var compressors = sync.Pool{New: func() any {
 	return w
 }}
 
-func (k *kept) marshal(l ledger) ([]byte, error) {
+func (k *memo) marshal(l ledger) ([]byte, error) {
 	k = k.folded()
 	state := clone(k.state)
 	state.Ledger = Ledger{l: l}
@@ -58,13 +58,13 @@ func (k *kept) marshal(l ledger) ([]byte, error) {
 	return unescaped(ledgerForm{Commits: k.state.Commits, walkID: k.id, Kept: b.Bytes()})
 }
 
-// unmarshalKept reads what marshal has written. It returns nil for the Ledger of a Store.
-func unmarshalKept(text []byte) (k *kept, err error) {
+// unmarshalMemo reads what marshal has written. It returns nil for the Ledger of a Store.
+func unmarshalMemo(text []byte) (k *memo, err error) {
 	var form ledgerForm
 	if err := json.Unmarshal(text, &form); err != nil || form.Kept == nil && form.Rows == nil {
 		return nil, err
 	}
-	read := readKept
+	read := readMemo
 	if form.Kept == nil {
 		read = readEarlier
 	}
@@ -79,10 +79,10 @@ func unmarshalKept(text []byte) (k *kept, err error) {
 	return k, nil
 }
 
-func readKept(text []byte) (*kept, error) {
+func readMemo(text []byte) (*memo, error) {
 	c, head := readColumns(text), ""
 	c.texts(1, func(int) *string { return &head })
-	k := &kept{state: &Feed{}}
+	k := &memo{state: &Feed{}}
 	if c.err != nil {
 		return nil, c.err
 	}
@@ -97,7 +97,7 @@ func readKept(text []byte) (*kept, error) {
 }
 
 // columns writes or reads the lists. What follows from others is not written.
-func (k *kept) columns(c *columns, l *ledger) {
+func (k *memo) columns(c *columns, l *ledger) {
 	k.columnsOfRows(c, l.Shown)
 	k.columnsOfOthers(c)
 	k.columnsOfDocuments(c)
@@ -105,7 +105,7 @@ func (k *kept) columns(c *columns, l *ledger) {
 }
 
 // columnsOfRows are those of rows, which begin with the ones of the entries shown.
-func (k *kept) columnsOfRows(c *columns, shown []string) {
+func (k *memo) columnsOfRows(c *columns, shown []string) {
 	n := c.count(len(k.rows))
 	if c.isRead {
 		k.rows = make([]*Record, n)
@@ -149,7 +149,7 @@ func (k *kept) columnsOfRows(c *columns, shown []string) {
 }
 
 // ownTimes is a column of times that usually are those of the copies.
-func (k *kept) ownTimes(c *columns, n int, of func(*Record) *time.Time) {
+func (k *memo) ownTimes(c *columns, n int, of func(*Record) *time.Time) {
 	is, others := make([]bool, n), make([]time.Time, n)
 	for i, r := range k.rows {
 		if is[i] = of(r).Equal(r.Copy.At); !is[i] {
@@ -167,7 +167,7 @@ func (k *kept) ownTimes(c *columns, n int, of func(*Record) *time.Time) {
 	}
 }
 
-func (k *kept) columnsOfOthers(c *columns) {
+func (k *memo) columnsOfOthers(c *columns) {
 	n := c.count(len(k.others))
 	if c.isRead {
 		k.others = make([]otherID, n)
@@ -177,10 +177,10 @@ func (k *kept) columnsOfOthers(c *columns) {
 
 // fullyKnown is how many of the newest archives are stored with all their validators. Of the others,
 // one is enough to ask again.
-const fullyKnown = 2
+const fullyKnown = 4
 
 // columnsOfDocuments are those of the archives, the newest first.
-func (k *kept) columnsOfDocuments(c *columns) {
+func (k *memo) columnsOfDocuments(c *columns) {
 	n := c.count(len(k.documents))
 	docs := make([]*DocumentRecord, n)
 	for i := range docs {
@@ -295,8 +295,8 @@ func inOrder(table []ranks.Row, rows []*Record) []ranks.Row {
 	return table
 }
 
-// An earlierKept is a kept as versions before stored it: with a row of each entry.
-type earlierKept struct {
+// An earlierMemo is a memo as versions before stored it: with a row of each entry.
+type earlierMemo struct {
 	Feed      *Feed             `json:"feed"`
 	Documents []*DocumentRecord `json:"documents,omitempty"`
 	Entries   []struct {
@@ -306,15 +306,15 @@ type earlierKept struct {
 	} `json:"entries,omitempty"`
 }
 
-func readEarlier(text []byte) (*kept, error) {
-	var form earlierKept
+func readEarlier(text []byte) (*memo, error) {
+	var form earlierMemo
 	if err := json.Unmarshal(text, &form); err != nil {
 		return nil, err
 	}
 	if form.Feed == nil {
 		return nil, errors.New("no feed")
 	}
-	k := &kept{state: form.Feed}
+	k := &memo{state: form.Feed}
 	for _, d := range form.Documents {
 		if d == nil {
 			return nil, errors.New("null in place of a document")
