@@ -37,8 +37,8 @@ const (
 )
 
 // A Change is what a Reading changes in a program's table of entries: one statement, whatever is
-// stored. If all are executed in their order, the table has the entries that a merge of everything
-// ever read has, each as it counts (5005#1, 5005#20, 5005#21, RFC 6721), however often walks are
+// stored. If all are executed in their order, the table has the entries of a merge of everything
+// ever read, each as it counts (5005#1, 5005#20, 5005#21, RFC 6721), however often walks are
 // cut short, or a Reading comes again.
 type Change struct {
 	Op   Op
@@ -47,7 +47,7 @@ type Change struct {
 
 	Entry *feedhistory.Entry // of OpPut: the entry; nil for a deletion
 	New   bool               // of OpPut with an Entry: no document had the entry before, as far as the Ledger remembers
-	When  time.Time          // of a deletion: when the publisher says that it was; zero if it does not
+	When  time.Time          // of a deletion: as its publisher says; zero if it does not
 	Since string             // of OpClear
 }
 
@@ -102,7 +102,7 @@ func (p *program) read(s source, entries []*feedhistory.Entry, known map[string]
 
 var operations = map[ranks.Op]Op{ranks.Put: OpPut, ranks.Keep: OpKeep, ranks.Clear: OpClear}
 
-// take returns changes, after those that are pending.
+// take returns changes, after the pending ones.
 func (p *program) take(changes []Change) []Change {
 	changes = append(p.pending, changes...)
 	p.pending = nil

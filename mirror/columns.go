@@ -16,14 +16,14 @@ type columns struct {
 	err    error
 }
 
-// errColumns means that what is read was not written by columns.
+// errColumns means the text was not written by columns.
 var errColumns = errors.New("its columns do not fit")
 
 func readColumns(text []byte) *columns {
 	return &columns{text: text, isRead: true}
 }
 
-// count is the number of values of the columns that follow.
+// count is the number of values of the next columns.
 func (c *columns) count(n int) int {
 	number := int64(n)
 	c.number(&number)
@@ -47,7 +47,7 @@ func (c *columns) number(n *int64) {
 	*n, c.text = value, c.text[size:]
 }
 
-// words is a column of numbers that have nothing to do with each other.
+// words is a column of unrelated numbers.
 func (c *columns) words(n int, at func(int) *uint64) {
 	for i := range n {
 		switch {

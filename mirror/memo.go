@@ -148,7 +148,7 @@ func (k *memo) columnsOfRows(c *columns, shown []string) {
 	}
 }
 
-// ownTimes is a column of times that usually are those of the copies.
+// ownTimes is a column of times, usually those of the copies.
 func (k *memo) ownTimes(c *columns, n int, of func(*Record) *time.Time) {
 	is, others := make([]bool, n), make([]time.Time, n)
 	for i, r := range k.rows {

@@ -10,8 +10,8 @@ import (
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
-// A Poll has no Store, but what its Ledger remembers: of entries, those that its rules ask for by
-// name. That another was known is all that counts, and is told by a digest.
+// A Poll has no Store, but what its Ledger remembers: the entries its rules ask for by name. Of
+// others it need only know whether they have come before, and a digest tells.
 
 // A shelf is the Store of a Poll, and hands out a Reading for each commit.
 type shelf struct {
@@ -34,8 +34,7 @@ type memo struct {
 // errLeft ends a poll whose caller has left.
 var errLeft = errors.New("the caller has left the walk")
 
-// newShelf returns the shelf of a walk that goes on with what a Ledger remembers; nil is the
-// Ledger of a feed never read.
+// newShelf returns the shelf of a walk from a Ledger on; nil is the one of a feed never read.
 func newShelf(k *memo, l ledger, yield func(*Reading, error) bool) *shelf {
 	s := &shelf{yield: yield, memo: &memo{id: newWalk(k)}}
 	if k == nil {
@@ -145,12 +144,12 @@ func (k *memo) ledger() Ledger {
 	return Ledger{l: k.state.Ledger.l, memo: k}
 }
 
-// otherLimit is the maximum number of entries to know of besides those that the rules need; of a
-// paged feed, twice as many as are in the subscription document, if these are more.
+// otherLimit is the maximum number of entries to know of besides the needed ones; of a paged
+// feed, twice as many as are in the subscription document, if these are more.
 const otherLimit = 128
 
-// needed divides rows, in the order in which they came, into those that the rules ask for, and others, of which they ask no more than
-// whether they were known.
+// needed divides rows, in the order in which they came, into those the rules ask for by name, and
+// others.
 func (l *ledger) needed(rows []*Record, others []otherID) ([]*Record, []otherID) {
 	names := map[string]int{}
 	l.name(names)
@@ -173,7 +172,7 @@ func (l *ledger) needed(rows []*Record, others []otherID) ([]*Record, []otherID)
 	}
 	needed = slices.DeleteFunc(needed, func(r *Record) bool { return r == nil })
 	slices.Reverse(shown)
-	others = slices.Concat(otherIDs(shown), others, otherIDs(archived)) // those that have left the document last come first
+	others = slices.Concat(otherIDs(shown), others, otherIDs(archived)) // the last to leave the document come first
 	seen := map[otherID]bool{}
 	others = slices.DeleteFunc(others, func(o otherID) bool {
 		isThere := seen[o>>1]
@@ -183,7 +182,7 @@ func (l *ledger) needed(rows []*Record, others []otherID) ([]*Record, []otherID)
 	return needed, others[:min(len(others), limit)]
 }
 
-// name numbers the entries that rules ask for by their IDs: first those in the subscription
+// name numbers the entries the rules ask for by their IDs: first those in the subscription
 // document, in its order.
 func (l *ledger) name(names map[string]int) {
 	add := func(ids ...string) {
@@ -228,7 +227,7 @@ func otherIDs(rows []*Record) []otherID {
 	return others
 }
 
-// presumedDigest is the digest of an entry that is known, and nothing more.
+// presumedDigest is the digest of an entry of which nothing more is known.
 const presumedDigest = "presumed"
 
 // presumed returns the record of such an entry.
@@ -240,8 +239,7 @@ func presumed(feed, id string, wasShown bool) *Record {
 	return r
 }
 
-// presumeAll adds the entries of an archive that is read again to the records: it had most of them
-// before.
+// presumeAll adds the entries of an archive read again to the records: it had most of them before.
 func presumeAll(feed string, entries []*feedhistory.Entry, records map[string]*Record) {
 	for _, e := range entries {
 		if records[e.ID] == nil {

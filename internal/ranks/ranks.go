@@ -1,6 +1,6 @@
-// Package ranks decides which rows of a table of entries a document changes, so that the table
-// has the copies that a merge of everything ever read would have, whatever the order of the
-// readings (5005#20, 5005#21, RFC 6721).
+// Package ranks decides which rows of a table of entries a document changes. The table then has
+// the copies of a merge of everything ever read, whatever the order of the readings (5005#20,
+// 5005#21, RFC 6721).
 //
 // A Rank is a text of fixed width, of digits and the letters a to g, so any collation sorts it:
 // the epoch, the time of the copy, the time of its document, the document's place, and the number
@@ -42,7 +42,7 @@ type Copy struct {
 
 // A Document is what a walk has read. An archive with the entries it had before is none.
 type Document struct {
-	Time         time.Time // when it was updated; of one that does not say, as its place says
+	Time         time.Time // when it was updated, or as its place says
 	Place        int64     // in the sequence of documents: newer ones have larger numbers
 	Subscription bool      // it is the subscription document
 	Complete     bool      // it voids all that was read before (5005#1)
@@ -175,7 +175,7 @@ func (n Newest) isBefore(d Document) bool {
 	return d.Time.After(n.Time) || d.Time.Equal(n.Time) && d.Place > n.Place
 }
 
-// put returns the changes by copies that count.
+// put returns the changes by the copies of a document.
 func (t *Table) put(copies []candidate, isSubscription bool) (changes []Change) {
 	at, rows := t.places(), []Row(nil)
 	for _, c := range copies {
@@ -250,8 +250,8 @@ func (t *Table) replace(copies []candidate, alone bool) (changes []Change) {
 	return changes
 }
 
-// leave forgets the rows of entries that are not among the copies: what is stored of these takes
-// the rank they leave with.
+// leave forgets the rows of entries not among the copies: what is stored of these takes the rank
+// they leave with.
 func (t *Table) leave(copies []candidate) (changes []Change) {
 	shows := make(map[string]bool, len(copies))
 	for _, c := range copies {
@@ -287,7 +287,7 @@ var widths = []int{8, 18, 18, 16, 8}
 // Parts is the number of the parts of a rank.
 const Parts = 5
 
-// Split returns the parts of a rank; five empty ones of a text that is none.
+// Split returns the parts of a rank; five empty ones of another text.
 func Split(rank string) []string {
 	parts := make([]string, Parts)
 	for i, width := range widths {
