@@ -362,6 +362,49 @@ func testRanks(t *testing.T, kind string, seed uint64) {
 	}
 }
 
+// A poll that leaves rows unread stores what one stores that reads all, as it does after a commit
+// of something else.
+func TestModelOfSettled(t *testing.T) {
+	for _, kind := range slices.Sorted(maps.Keys(rankedKinds)) {
+		t.Run(kind, func(t *testing.T) {
+			for seed := range feedtest.Seeds(feedtest.Count(1000)) {
+				synctest.Test(t, func(t *testing.T) { testSettled(t, kind, seed) })
+			}
+		})
+	}
+}
+
+func testSettled(t *testing.T, kind string, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 9))
+	site := newRankedSite(random, rankedKinds[kind])
+	const url = "http://site.example" + rankedFeed
+	ids := []string{"urn:0", "urn:1", "urn:2", "urn:3", "urn:4"}
+	client := &feedhistory.Client{NoGuess: true, AllowPrivate: true, Transport: feedtest.Direct{Handler: site}}
+	stores := []mirror.Store{mirror.NewMemory(), mirror.NewMemory()}
+	for range 3 + random.IntN(12) {
+		for range []int{0, 1, 1, 2, 4}[random.IntN(5)] {
+			site.act()
+		}
+		time.Sleep(time.Until(rankedTime(site.now)))
+		revalidate := random.IntN(3) == 0
+		var rows [2]map[string]*mirror.Record
+		for i, store := range stores {
+			if f, err := store.Feed(t.Context(), url); err == nil && i == 1 {
+				require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f}))
+			}
+			m := &mirror.Mirror{Store: store, Client: client, Recheck: -1, Revalidate: revalidate}
+			_, err := m.Update(t.Context(), url)
+			require.NoError(t, err)
+			rows[i], err = store.Records(t.Context(), url, ids)
+			require.NoError(t, err)
+			for _, r := range rows[i] {
+				r.FirstCommit, r.LastCommit = 0, 0
+			}
+		}
+		require.Equal(t, rows[1], rows[0], "%s, seed %d:\n%s", kind, seed, site.story())
+	}
+}
+
 func (s *rankedSite) story() string {
 	var b strings.Builder
 	for n, d := range s.read {
