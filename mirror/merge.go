@@ -259,7 +259,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	for _, t := range s.doc.Deleted {
 		ids = append(ids, t.Ref)
 	}
-	records, err := mg.recordsAnd(ids, mg.leftBy(s, entries, ids))
+	records, err := mg.recordsAnd(s, entries, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -285,7 +285,9 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.noteSettled()
+	for id, e := range settled {
+		m.entries[id], m.known[id], m.shown[id], m.before[id], m.still[id] = true, true, true, Live, !e.Time().IsZero()
+	}
 	stored := make(map[string]bool, len(records))
 	for id := range records {
 		stored[id] = true
@@ -310,13 +312,6 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	}
 	mg.allowance.entering = 0
 	return m, mg.replaceUnnamed(m, unnamed)
-}
-
-// noteSettled notes the settled entries.
-func (m *mergeResult) noteSettled() {
-	for id, e := range m.settled {
-		m.entries[id], m.known[id], m.shown[id], m.before[id], m.still[id] = true, true, true, Live, !e.Time().IsZero()
-	}
 }
 
 // begin returns the effects of a document on the records of the IDs, before it is merged.

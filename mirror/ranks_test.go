@@ -362,8 +362,29 @@ func testRanks(t *testing.T, kind string, seed uint64) {
 	}
 }
 
-// A poll that leaves rows unread stores what one stores that reads all, as it does after a commit
-// of something else. Half of the documents show the entries of the one before.
+// An entry deleted by an archive, whose row a poll has left unread, returns with the next document
+// that shows it, as both are undated (5005#21).
+func TestReturnsUnchanged(t *testing.T) {
+	site := &rankedSite{docs: map[string]*rankedDoc{}}
+	publish := func(at int, prev string) {
+		site.docs[rankedFeed] = &rankedDoc{url: rankedFeed, prev: prev, time: at, entries: map[int]rankedEntry{1: {0, "one"}, at: {0, "new"}}}
+	}
+	site.docs["/archive/0"] = &rankedDoc{url: "/archive/0", time: 30, tombs: map[int]int{1: 5}}
+	store := mirror.NewMemory()
+	m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{NoGuess: true, AllowPrivate: true, Transport: feedtest.Direct{Handler: site}}}
+	const url = "http://site.example" + rankedFeed
+	for i, want := range []mirror.State{mirror.Live, mirror.Deleted, mirror.Live} {
+		publish(10+15*i, []string{"", "/archive/0", "/archive/0"}[i])
+		_, err := m.Update(t.Context(), url)
+		require.NoError(t, err)
+		rows, err := store.Records(t.Context(), url, []string{"urn:1"})
+		require.NoError(t, err)
+		require.Equal(t, want, rows["urn:1"].State, "poll %d", i)
+	}
+}
+
+// A poll leaving rows unread stores what one reading all stores, as it does after a commit of
+// something else. Half of the documents show the entries of the one before.
 func TestModelOfSettled(t *testing.T) {
 	kinds := maps.Clone(rankedKinds)
 	kinds["hidden"] = rankedHabits{true, 0.5, 0.7, 0.5, 0, 0.05, 0.25}

@@ -62,7 +62,7 @@ func versionOf(digest string) uint32 { return uint32(keyOf(digest)[0]) }
 // beside the four of its version. Zero means the row may have more than the document shows.
 type rowKey [12]byte
 
-// rowKeyOf returns the key of an entry's row from all that merging compares.
+// rowKeyOf returns the key of an entry's row, from everything merging compares.
 func rowKeyOf(digest string, updated, published time.Time) (key rowKey) {
 	text := append(make([]byte, 0, 96), digest...)
 	for _, t := range []time.Time{updated, published} {
@@ -74,8 +74,8 @@ func rowKeyOf(digest string, updated, published time.Time) (key rowKey) {
 	return key
 }
 
-// rowKey returns the key of a record's row, if it is that of a live entry of the subscription
-// document with a rank, and nothing else.
+// rowKey returns the key of a record's row: zero unless the entry is live, by the subscription
+// document with a rank, and has neither tombstone nor absence.
 func (r *Record) rowKey(rank Rank) (key rowKey) {
 	c := r.Copy
 	if r.State != Live || r.Absence != 0 || r.Tombstone != (TombstoneRecord{}) || c.Source != "" || c.Rank.compare(rank) != 0 {
@@ -119,7 +119,7 @@ func (mg *merger) settled(s source, entries []*feedhistory.Entry) map[string]set
 	return settled
 }
 
-// checkRows keeps the keys of the rows that a change leaves as they say.
+// checkRows drops the keys of rows stored otherwise by a change.
 func (l *lastReading) checkRows(c *Commit, ahead int64) {
 	if l.Ahead = 0; len(l.Rows) == 0 {
 		return
@@ -160,30 +160,26 @@ func (mg *merger) raise(r *Record) {
 	}
 }
 
-// leftBy returns the IDs of the window's entries that a subscription document lacks, beyond others.
-func (mg *merger) leftBy(s source, entries []*feedhistory.Entry, others []string) (left []string) {
-	if !s.window {
-		return nil
-	}
-	there := make(map[string]bool, len(entries)+len(others))
-	for _, e := range entries {
-		there[e.ID] = true
-	}
-	for _, id := range others {
-		there[id] = true
-	}
-	for id := range mg.window().versions {
-		if !there[id] {
-			left = append(left, id)
+// recordsAnd returns records as records does. Of a subscription document, it also keeps the records
+// of the window's entries it lacks.
+func (mg *merger) recordsAnd(s source, entries []*feedhistory.Entry, ids []string) (map[string]*Record, error) {
+	var left []string
+	if s.window {
+		there := make(map[string]bool, len(entries)+len(ids))
+		for _, e := range entries {
+			there[e.ID] = true
 		}
+		for _, id := range ids {
+			there[id] = true
+		}
+		for id := range mg.window().versions {
+			if !there[id] {
+				left = append(left, id)
+			}
+		}
+		slices.Sort(left)
 	}
-	slices.Sort(left)
-	return left
-}
-
-// recordsAnd returns records as records does, and keeps those of entries that have left.
-func (mg *merger) recordsAnd(ids, left []string) (map[string]*Record, error) {
-	records, err := mg.records(append(ids[:len(ids):len(ids)], left...))
+	records, err := mg.records(slices.Concat(ids, left))
 	mg.left = make(map[string]*Record, len(left))
 	for _, id := range left {
 		mg.left[id] = records[id]

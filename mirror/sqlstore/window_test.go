@@ -20,7 +20,7 @@ import (
 )
 
 // A windowFeed is a plain feed that shows its fifty latest entries of a kilobyte. It leaves little
-// garbage to collect, which would count as the polls'.
+// garbage: collecting it would count as the polls'.
 type windowFeed struct {
 	newest int
 	at     time.Time // its own time
