@@ -238,7 +238,7 @@ type merger struct {
 	shown     *window         // see merger.window
 	digests   *digests        // of the document being merged
 
-	left map[string]*Record // the entries of the window that the subscription document being merged lacks
+	left map[string]*Record // the entries of the window missing from the subscription document being merged
 }
 
 // merge merges a source into the store's records, and counts the changes.

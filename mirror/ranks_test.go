@@ -363,7 +363,7 @@ func testRanks(t *testing.T, kind string, seed uint64) {
 }
 
 // An entry deleted by an archive, whose row a poll has left unread, returns with the next document
-// that shows it, as both are undated (5005#21).
+// showing it, as both are undated (5005#21).
 func TestReturnsUnchanged(t *testing.T) {
 	site := &rankedSite{docs: map[string]*rankedDoc{}}
 	publish := func(at int, prev string) {
