@@ -67,6 +67,11 @@ type lastReading struct {
 	Rank   Rank  `json:"rank,omitzero"`
 	Stored []int `json:"stored,omitempty"`
 
+	// Twelve bytes for each of these entries whose row is as the document shows the entry, zeros
+	// for others, while the feed has Ahead more Commits than Polls; see merger.settled.
+	Rows  []byte `json:"settled,omitempty"`
+	Ahead int64  `json:"ahead,omitempty"`
+
 	Former    *former   `json:"former,omitempty"`    // the reading before a notice in its place; nil if there is none
 	Unordered bool      `json:"unordered,omitempty"` // the order of its entries has been seen to change
 	IDs       []string  `json:"ids,omitempty"`       // the feed's ids
@@ -542,6 +547,7 @@ func (l *Ledger) Reset(chain bool) {
 		l.l.Known = feedhistory.Known{}
 	}
 	l.l.Known.ETag, l.l.Known.LastModified, l.l.Known.Digest = "", "", ""
+	l.l.Rows, l.l.Ahead = nil, 0
 }
 
 func (l *ledger) isUnverified() bool {
@@ -573,16 +579,21 @@ type shownEntry struct {
 	id      string
 	version uint32
 	back    bool // it had left the document before, so it proves nothing
-	held    bool // its row has an older rank than the ledger
+	held    bool // its row has no newer rank than the ledger
+	row     rowKey
 }
 
 // shown returns the entries of the latest reading.
 func (l *lastReading) shown() (shown []shownEntry) {
+	shown = slices.Grow(shown, len(l.Shown))
 	for i, id := range l.Shown {
 		shown = append(shown, shownEntry{id: id, version: binary.BigEndian.Uint32(l.Versions[4*i:])})
 	}
 	for _, i := range l.Back {
 		shown[i].back = true
+	}
+	for i := range len(l.Rows) / len(rowKey{}) {
+		shown[i].row = rowKey(l.Rows[i*len(rowKey{}):])
 	}
 	if l.Rank == (Rank{}) {
 		return shown
@@ -597,7 +608,9 @@ func (l *lastReading) shown() (shown []shownEntry) {
 }
 
 func (l *lastReading) setShown(shown []shownEntry) {
-	l.Shown, l.Versions, l.Back, l.Stored = nil, nil, nil, nil
+	l.Shown, l.Versions, l.Back, l.Stored, l.Rows = nil, nil, nil, nil, nil
+	isAnySettled := slices.ContainsFunc(shown, func(e shownEntry) bool { return e.row != rowKey{} })
+	l.Shown, l.Versions = slices.Grow(l.Shown, len(shown)), slices.Grow(l.Versions, 4*len(shown))
 	for i, e := range shown {
 		l.Shown, l.Versions = append(l.Shown, e.id), binary.BigEndian.AppendUint32(l.Versions, e.version)
 		if e.back {
@@ -605,6 +618,9 @@ func (l *lastReading) setShown(shown []shownEntry) {
 		}
 		if !e.held {
 			l.Stored = append(l.Stored, i)
+		}
+		if isAnySettled {
+			l.Rows = append(l.Rows, e.row[:]...)
 		}
 	}
 	if len(l.Stored) == len(shown) {
@@ -615,7 +631,8 @@ func (l *lastReading) setShown(shown []shownEntry) {
 // check returns an error if the lists of a ledger do not fit.
 func (l *ledger) check() error {
 	isNone := func(i int) bool { return i < 0 || i >= len(l.Shown) }
-	if len(l.Versions) != 4*len(l.Shown) || slices.ContainsFunc(slices.Concat(l.Back, l.Stored), isNone) {
+	if len(l.Versions) != 4*len(l.Shown) || slices.ContainsFunc(slices.Concat(l.Back, l.Stored), isNone) ||
+		len(l.Rows) > 0 && len(l.Rows) != len(rowKey{})*len(l.Shown) {
 		return errors.New("the lists of the ledger's entries do not fit")
 	}
 	if l.Past != nil {

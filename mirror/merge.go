@@ -214,16 +214,17 @@ func (s source) entries() []*feedhistory.Entry {
 type mergeResult struct {
 	change  Commit
 	raised  []*Record          // those of which only the rank has risen, of a window
-	records map[string]*Record // the records of all entries and tombstones in the document, as they are now
-	entries map[string]bool    // the IDs of the entries
-	fresh   bool               // the document brought something new
-	filled  bool               // the document, an archive, has an entry no archive had
-	refused int                // the number of entries and tombstones that did not fit
-	known   map[string]bool    // the IDs in the document stored before
-	shown   map[string]bool    // those of them which a subscription document had shown
-	before  map[string]State   // the States that were stored
-	still   map[string]bool    // those of them whose times are as they were stored
-	digests *digests           // of the document's entries
+	records map[string]*Record // the records of all entries and tombstones in the document, as they are now, but for the settled
+	settled map[string]settledEntry
+	entries map[string]bool  // the IDs of the entries
+	fresh   bool             // the document brought something new
+	filled  bool             // the document, an archive, has an entry no archive had
+	refused int              // the number of entries and tombstones that did not fit
+	known   map[string]bool  // the IDs in the document stored before
+	shown   map[string]bool  // those of them which a subscription document had shown
+	before  map[string]State // the States that were stored
+	still   map[string]bool  // those of them whose times are as they were stored
+	digests *digests         // of the document's entries
 	source  source
 }
 
@@ -248,6 +249,8 @@ type merger struct {
 	shown     *window         // see merger.window
 	digests   *digests        // of the document being merged
 	program   *program        // nil if the entries are in a Store
+
+	left map[string]*Record // the entries of the window missing from the subscription document being merged
 }
 
 // merge merges a source into the store's records, and counts the changes.
@@ -258,29 +261,34 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	s.digests, s.isBare = mg.digests, mg.program != nil
 	entries := s.entries()
 	mg.renameDeleted(s.doc)
-	ids := make([]string, 0, len(entries)+len(s.doc.Deleted))
+	settled := mg.settled(s, entries)
+	ids := make([]string, 0, len(entries)-len(settled)+len(s.doc.Deleted))
 	for _, e := range entries {
-		ids = append(ids, e.ID)
+		if _, ok := settled[e.ID]; !ok {
+			ids = append(ids, e.ID)
+		}
 	}
 	for _, t := range s.doc.Deleted {
 		ids = append(ids, t.Ref)
 	}
-	records, err := mg.records(ids)
+	records, err := mg.recordsAnd(s, entries, ids)
 	if err != nil {
 		return nil, err
 	}
 	if s.again && mg.program != nil {
 		presumeAll(mg.feed.URL, entries, records)
 	}
-	if joined, err := mg.joinPosts(&s, records); err != nil {
+	if joined, err := mg.joinPosts(&s, records, settled); err != nil {
 		return nil, err
 	} else if joined {
 		return mg.merge(s)
 	}
+	all := entries
+	entries = slices.DeleteFunc(slices.Clone(all), func(e *feedhistory.Entry) bool { _, ok := settled[e.ID]; return ok })
 	if err := mg.ignoreCounters(&s, entries, records); err != nil {
 		return nil, err
 	}
-	m := &mergeResult{records: records, known: make(map[string]bool, len(records)), shown: map[string]bool{}, before: make(map[string]State, len(records)), still: map[string]bool{}, digests: s.digests, source: s, change: Commit{Keep: mg.allowance.keep}}
+	m := &mergeResult{records: records, settled: settled, entries: make(map[string]bool, len(all)), known: make(map[string]bool, len(all)), shown: make(map[string]bool, len(all)), before: make(map[string]State, len(all)), still: make(map[string]bool, len(all)), digests: s.digests, source: s, change: Commit{Keep: mg.allowance.keep}}
 	erased := func(id string) bool { return records[id] != nil && records[id].State == Erased }
 	entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return erased(e.ID) })
 	deleted := slices.DeleteFunc(slices.Clone(s.doc.Deleted), func(t feedhistory.Tombstone) bool { return erased(t.Ref) })
@@ -291,6 +299,9 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	unnamed, err := mg.unnamed(entries, records)
 	if err != nil {
 		return nil, err
+	}
+	for id, e := range settled {
+		m.entries[id], m.known[id], m.shown[id], m.before[id], m.still[id] = true, true, true, Live, !e.Time().IsZero()
 	}
 	stored := make(map[string]bool, len(records))
 	for id := range records {
@@ -342,7 +353,6 @@ func (m *mergeResult) begin(s source, feed string, ids []string) map[string]*eff
 
 // noteEntries notes the entries, and those whose times are as they were stored.
 func (m *mergeResult) noteEntries(entries []*feedhistory.Entry) {
-	m.entries = make(map[string]bool, len(entries))
 	for _, e := range entries {
 		m.entries[e.ID] = true
 		m.still[e.ID] = m.records[e.ID].Time().Equal(e.Time())
@@ -368,10 +378,10 @@ func (mg *merger) buryAll(m *mergeResult, s source, deleted []feedhistory.Tombst
 // records returns the stored records of entries, with the ranks that they have; of a feed without
 // a commit there are none.
 func (mg *merger) records(ids []string) (map[string]*Record, error) {
-	if mg.feed.Commits == 0 {
+	mg.window() // as it was before this document
+	if mg.feed.Commits == 0 || len(ids) == 0 {
 		return map[string]*Record{}, nil
 	}
-	mg.window() // as it was before this document
 	records, err := mg.store.Records(mg.ctx, mg.feed.URL, ids)
 	for _, r := range records {
 		mg.raise(r)

@@ -64,6 +64,9 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	}
 	now, ledger := m.now(), &feed.Ledger.l
 	ledger.setRight(now)
+	if ledger.Ahead != feed.Commits-feed.Polls { // something else has changed its entries
+		ledger.Rows, ledger.Ahead = nil, 0
+	}
 	if ledger.Known.URL != "" && !ledger.hasReading() {
 		ledger.Inherited = now
 	}
@@ -307,6 +310,7 @@ func (s *session) prepare(c *Commit) {
 	s.ledger.Unsettled = s.ledger.Unsettled && s.ledger.Kind == feedhistory.KindArchived
 	s.feed.Kind, s.feed.Verdict = cmp.Or(s.ledger.Kind, feedhistory.KindUnknown), s.ledger.verdict()
 	s.documents.forget(c)
+	s.ledger.checkRows(c, s.feed.next()-s.feed.Polls)
 	c.response = s.changes.Response
 }
 

@@ -13,15 +13,16 @@ import (
 
 // joinPosts puts an earlier copy of a post in the place of one under another ID, and
 // reports whether there was any: see feedhistory.Entry.Post. The earlier ID stays.
-func (mg *merger) joinPosts(s *source, records map[string]*Record) (joined bool, err error) {
+func (mg *merger) joinPosts(s *source, records map[string]*Record, settled map[string]settledEntry) (joined bool, err error) {
 	var names []string
-	doc, here := s.doc, map[string]*feedhistory.Entry{}
-	for _, e := range slices.Backward(doc.Entries) {
-		here[e.ID] = e
-	}
-	isNew := func(e *feedhistory.Entry) bool { return records[e.ID] == nil }
+	doc := s.doc
+	isNew := func(e *feedhistory.Entry) bool { _, ok := settled[e.ID]; return !ok && records[e.ID] == nil }
 	if !slices.ContainsFunc(doc.Entries, isNew) {
 		return false, nil
+	}
+	here := make(map[string]*feedhistory.Entry, len(doc.Entries))
+	for _, e := range slices.Backward(doc.Entries) {
+		here[e.ID] = e
 	}
 	for _, e := range doc.Entries {
 		if post := iri.Post(e.ID); isNew(e) && e.Post() != "" {

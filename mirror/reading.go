@@ -22,13 +22,18 @@ const (
 )
 
 // shownOf returns the entries of a document in its order, each once.
-func shownOf(doc *feedhistory.Document, digests *digests) (shown []shownEntry) {
-	seen := make(map[string]bool, len(doc.Entries))
+func shownOf(doc *feedhistory.Document, m *mergeResult) []shownEntry {
+	most := min(len(doc.Entries), shownLimit)
+	shown, seen := make([]shownEntry, 0, most), make(map[string]bool, most)
 	for _, e := range doc.Entries {
-		if !seen[e.ID] && len(shown) < shownLimit {
-			seen[e.ID] = true
-			shown = append(shown, shownEntry{id: e.ID, version: versionOf(digests.of(e))})
+		if seen[e.ID] || len(shown) == shownLimit {
+			continue
 		}
+		version := m.settled[e.ID].version
+		if seen[e.ID] = true; version == 0 {
+			version = versionOf(m.digests.of(e))
+		}
+		shown = append(shown, shownEntry{id: e.ID, version: version})
 	}
 	return shown
 }
@@ -229,7 +234,7 @@ type readings struct {
 // window or the entries that may have come and gone between.
 func (rs *readings) compare(doc *feedhistory.Document, m *mergeResult, late bool) error {
 	l := rs.ledger
-	was, now, wasRead := l.shown(), shownOf(doc, m.digests), l.Known.URL != "" && !(late && l.Elsewhere)
+	was, now, wasRead := l.shown(), shownOf(doc, m), l.Known.URL != "" && !(late && l.Elsewhere)
 	isOrdered := true
 	if !l.Inherited.IsZero() && was == nil && l.Recent == nil {
 		var err error

@@ -145,7 +145,7 @@ func (st *strangers) adopt() {
 	st.merger.window() // whose ranks keepRanks stores
 	st.merger.program.adopt()
 	past := &generation{f.Title, f.Head, st.ledger.clone()}
-	past.Ledger.Rank, past.Ledger.Stored = Rank{}, nil
+	past.Ledger.Rank, past.Ledger.Stored, past.Ledger.Rows, past.Ledger.Ahead = Rank{}, nil, nil, 0
 	past.Ledger.crossOut(isStrangerDebt)
 	past.Ledger.Past, past.Ledger.Stranger, past.Ledger.upkeep = nil, nil, upkeep{}
 	if head, err := f.Document(); err == nil && head.ID != "" && !slices.Contains(past.Ledger.IDs, head.ID) {
