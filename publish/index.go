@@ -68,9 +68,25 @@ func (d *digest) UnmarshalText(text []byte) error {
 	return err
 }
 
-func digestOf(text []byte) digest {
-	sum := sha256.Sum256(text)
+func digestOf(text string) digest {
+	sum := sumOf(text)
 	return digest(sum[:])
+}
+
+// sumOf returns the SHA-256 of a text, without a copy of one as long as an archive.
+func sumOf(text string) (sum [sha256.Size]byte) {
+	const most = 4 << 10
+	if len(text) <= most {
+		return sha256.Sum256([]byte(text))
+	}
+	h, piece := sha256.New(), make([]byte, most)
+	for len(text) > 0 {
+		n := copy(piece, text)
+		_, _ = h.Write(piece[:n])
+		text = text[n:]
+	}
+	h.Sum(sum[:0])
+	return sum
 }
 
 // An indexHead is the beginning of a part of the index, in JSON. The records follow, in the order
@@ -164,9 +180,9 @@ func (d *indexDraft) addOlder(a *archive) {
 
 func (d *indexDraft) add(a *archive, rank int) {
 	for _, it := range a.items() {
-		r := indexRecord{id: digestOf([]byte(it.id)), time: it.time, deleted: it.entry == nil, archive: rank}
+		r := indexRecord{id: digestOf(it.id), time: it.time, deleted: it.entry == nil, archive: rank}
 		if it.entry != nil {
-			r.as = digestOf(it.entry.XML())
+			r.as = digestOf(textOf(it.entry))
 			for i, trace := range traces(it.entry) {
 				r.traces[i] = traceKey(trace)
 			}
@@ -201,7 +217,7 @@ func (d *indexDraft) addPart(x *indexPart) error {
 
 // traceKey returns a number for a trace of an entry, which is not zero.
 func traceKey(trace string) uint64 {
-	sum := digestOf([]byte(trace))
+	sum := digestOf(trace)
 	return max(binary.BigEndian.Uint64(sum[:]), 1)
 }
 
@@ -323,7 +339,7 @@ func (a *archive) indexed() indexedArchive {
 	if err != nil {
 		text = a.text // which somebody has changed
 	}
-	return indexedArchive{a.name, digestOf([]byte(text))}
+	return indexedArchive{a.name, digestOf(text)}
 }
 
 // A shownVersion is the version of an entry in the subscription document, or its deletion.
@@ -375,7 +391,7 @@ func (p *session) openIndex(s *state, pass bool) (x *index, err error) {
 func versionOf(it item) version {
 	v := version{time: it.time, deleted: it.entry == nil}
 	if it.entry != nil {
-		v.as = digestOf(it.entry.XML())
+		v.as = digestOf(textOf(it.entry))
 	}
 	return v
 }
@@ -575,7 +591,7 @@ func (x *index) count() error {
 		return err
 	}
 	for id, v := range x.shown {
-		_, i, r, err := x.search(digestOf([]byte(id)))
+		_, i, r, err := x.search(digestOf(id))
 		if err != nil {
 			return err
 		}
@@ -640,7 +656,7 @@ func (x *index) take(id string) (old version, published, again bool, err error) 
 		v.given = true
 		return v.version, true, again, nil
 	}
-	key := digestOf([]byte(id))
+	key := digestOf(id)
 	part, i, r, err := x.trusted(key)
 	if err != nil {
 		return old, false, false, err
@@ -732,7 +748,7 @@ func (x *index) words(id string) (digest, error) {
 	if v := x.shown[id]; v != nil {
 		return x.p.words(v.entry), nil
 	}
-	key := digestOf([]byte(id))
+	key := digestOf(id)
 	part, _, r, err := x.search(key)
 	if err != nil || part == nil {
 		return digest{}, err
@@ -744,7 +760,7 @@ func (x *index) words(id string) (digest, error) {
 		}
 		all := make(map[digest]digest, len(a.doc.Entries))
 		for _, e := range a.doc.Entries {
-			id := digestOf([]byte(e.ID))
+			id := digestOf(e.ID)
 			if _, ok := all[id]; !ok {
 				all[id] = x.p.words(e)
 			}
@@ -758,7 +774,7 @@ func (x *index) words(id string) (digest, error) {
 func (x *index) shownIDs() map[digest]bool {
 	ids := make(map[digest]bool, len(x.shown))
 	for id := range x.shown {
-		ids[digestOf([]byte(id))] = true
+		ids[digestOf(id)] = true
 	}
 	return ids
 }
@@ -798,7 +814,7 @@ func (x *index) missing(yield func(id string, v version)) error {
 				return err
 			}
 			for _, it := range a.items() {
-				id := digestOf([]byte(it.id))
+				id := digestOf(it.id)
 				if r, ok := gone[id]; ok && r.archive == at {
 					delete(gone, id)
 					yield(it.id, version{time: r.time})
@@ -896,7 +912,7 @@ func (n *indexer) add(a *archive) (*file, error) {
 	if err := n.join(func(part *indexPart) bool { return !part.isFile }); err != nil || len(n.d.records) < n.p.mostIndexed() {
 		return nil, err
 	}
-	f := &file{indexName(a.name), string(n.d.encode())}
+	f := &file{indexName(a.name), n.d.encode()}
 	n.d, n.parts = indexDraft{}, nil
 	return f, nil
 }
@@ -923,7 +939,7 @@ func (n *indexer) end() (*file, error) {
 	if err := n.join(func(part *indexPart) bool { return n.p.joins(&n.d, part) }); err != nil {
 		return nil, err
 	}
-	return &file{indexName(n.d.newest()), string(n.d.encode())}, nil
+	return &file{indexName(n.d.newest()), n.d.encode()}, nil
 }
 
 // twice returns an id that is there twice, of those in any order; false if there is none.
