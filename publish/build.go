@@ -94,7 +94,7 @@ func (p *session) build(s *state, q *queue, index *indexer) error {
 	}
 	c := p.cutter(q.firstPast(log), q.now)
 	end := func(items []item) error {
-		recent = slices.Concat(entriesOf(items), recent)
+		recent = undeleted(slices.Concat(entriesOf(items), recent), items)
 		recent = recent[:min(len(recent), b.shown())]
 		return b.close(part{cmp.Or(c.period, strconv.Itoa(b.ledger.archives+1)), items})
 	}
@@ -173,6 +173,23 @@ func entriesOf(items []item) (entries []*feedhistory.Entry) {
 		}
 	}
 	return entries
+}
+
+// undeleted returns the entries that none of the items deletes (RFC 6721 §2). The subscription document
+// does not repeat the others: their deletion is in an archive, which not every reader reads.
+func undeleted(entries []*feedhistory.Entry, items []item) []*feedhistory.Entry {
+	deleted := map[string]time.Time{}
+	for _, it := range items {
+		if it.entry == nil {
+			deleted[it.id] = feedtime.Later(deleted[it.id], it.time)
+		} else if it.time.IsZero() { // it came after the deletion
+			delete(deleted, it.id)
+		}
+	}
+	return slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool {
+		when, ok := deleted[e.ID]
+		return ok && !e.Updated.After(when)
+	})
 }
 
 // deletionsOf returns the deletions among items in the same order.
