@@ -162,18 +162,32 @@ func decodeLine(line []byte) *Line {
 
 // decodeObject reads an object into the values that member returns for the names. It reports
 // whether it could.
-func decodeObject(d *jsontext.Decoder, member func(name string) any) bool {
+func decodeObject(d *jsontext.Decoder, member func(name []byte) any) bool {
 	if start, err := d.ReadToken(); err != nil || start.Kind() != '{' {
 		return false
 	}
 	for d.PeekKind() == '"' {
-		name, err := d.ReadToken()
-		if err != nil || !decodeMember(d, member(name.String())) {
+		name, err := d.ReadValue()
+		if err != nil || !decodeMember(d, member(name[1:len(name)-1])) { // one with an escape is no known one
 			return false
 		}
 	}
 	end, err := d.ReadToken()
 	return err == nil && end.Kind() == '}'
+}
+
+// decodeArray reads an array, whose values next reads. It reports whether it could.
+func decodeArray(d *jsontext.Decoder, next func() bool) bool {
+	if start, err := d.ReadToken(); err != nil || start.Kind() != '[' {
+		return false
+	}
+	for d.PeekKind() != ']' {
+		if !next() {
+			return false
+		}
+	}
+	_, err := d.ReadToken()
+	return err == nil
 }
 
 // decodeMember reads a value, unless it is to be read into nil.
@@ -192,15 +206,32 @@ func decodeMember(d *jsontext.Decoder, into any) bool {
 		if d.PeekKind() == '"' {
 			return decodeMember(d, &into.Body)
 		}
-		return decodeObject(d, func(name string) any { return textMember(into, name) })
+		return decodeObject(d, func(name []byte) any { return textMember(into, name) })
+	case *feedhistory.Links:
+		*into = feedhistory.Links{}
+		return decodeArray(d, func() bool {
+			*into = append(*into, feedhistory.Link{})
+			l := &(*into)[len(*into)-1]
+			return decodeObject(d, func(name []byte) any { return linkMember(l, name) })
+		})
+	case *[]feedhistory.Person:
+		*into = []feedhistory.Person{}
+		return decodeArray(d, func() bool {
+			*into = append(*into, feedhistory.Person{})
+			p := &(*into)[len(*into)-1]
+			if d.PeekKind() == '"' {
+				return decodeMember(d, &p.Name)
+			}
+			return decodeObject(d, func(name []byte) any { return personMember(p, name) })
+		})
 	}
 	value, err := d.ReadValue()
 	return err == nil && json.Unmarshal(value, into) == nil
 }
 
 // member returns where the member with a name belongs; nil if there is none.
-func (r *Line) member(name string) any {
-	switch name {
+func (r *Line) member(name []byte) any {
+	switch string(name) {
 	case "type":
 		return &r.Type
 	case "feed":
@@ -242,8 +273,8 @@ func (r *Line) member(name string) any {
 }
 
 // textMember returns where the member of a text with a name belongs; nil for base64.
-func textMember(t *feedhistory.Text, name string) any {
-	switch name {
+func textMember(t *feedhistory.Text, name []byte) any {
+	switch string(name) {
 	case "type":
 		return &t.Type
 	case "body":
@@ -254,6 +285,38 @@ func textMember(t *feedhistory.Text, name string) any {
 		return &t.Base
 	case "lang":
 		return &t.Lang
+	}
+	return nil
+}
+
+// linkMember returns where the member of a link with a name belongs; nil if there is none.
+func linkMember(l *feedhistory.Link, name []byte) any {
+	switch string(name) {
+	case "rel":
+		return &l.Rel
+	case "href":
+		return &l.Href
+	case "type":
+		return &l.Type
+	case "title":
+		return &l.Title
+	case "hreflang":
+		return &l.HrefLang
+	case "length":
+		return &l.Length
+	}
+	return nil
+}
+
+// personMember returns where the member of a person with a name belongs; nil if there is none.
+func personMember(p *feedhistory.Person, name []byte) any {
+	switch string(name) {
+	case "name":
+		return &p.Name
+	case "uri":
+		return &p.URI
+	case "email":
+		return &p.Email
 	}
 	return nil
 }

@@ -109,8 +109,8 @@ func TestDecodeLine(t *testing.T) {
 			Title:      feedhistory.Text{Type: "html", Body: "A <b>\u2028& \"B\"", Base: "https://example.org/", Lang: "en"},
 			Summary:    feedhistory.Text{Body: "Short"},
 			Content:    feedhistory.Text{Type: "image/png", Src: "https://example.org/1.png"},
-			Links:      feedhistory.Links{{Rel: "alternate", Href: "https://example.org/1"}},
-			Authors:    []feedhistory.Person{{Name: "Ann", Email: "ann@example.org"}},
+			Links:      feedhistory.Links{{Rel: "alternate", Href: "https://example.org/1", Type: "text/html", Title: "1", HrefLang: "en", Length: "7"}},
+			Authors:    []feedhistory.Person{{Name: "Ann", URI: "https://ann.example/", Email: "ann@example.org"}, {Name: "Bob"}},
 			Categories: []feedhistory.Category{{Term: "news"}},
 			Extensions: []compose.Extension{{Name: "a:b", Space: "urn:a", Value: "1"}},
 		},
@@ -130,12 +130,13 @@ func TestDecodeLine(t *testing.T) {
 	}
 	for line, decoded := range map[string]bool{
 		`{"id":"1","title":"\u00e4\ud83d\ude00\n","authors":["Ann",{"name":"Bob"}],"categories":["a"]}`: true,
-		` { "id" : "1" , "content" : { "body" : "" } , "links" : null , "deleted" : true } `:            true,
+		` { "id" : "1" , "content" : { "body" : "" } , "links" : [] , "deleted" : true } `:              true,
 		`{}`:                   true,
-		`{"id":"1","other":1}`: false, `{"ID":"1"}`: false, `{"id":"1","id":"2"}`: false, `{"id":1}`: false, `{"id":null}`: false,
+		`{"id":"1","other":1}`: false, `{"ID":"1"}`: false, `{"\u0069d":"1"}`: false, `{"id":"1","id":"2"}`: false, `{"id":1}`: false, `{"id":null}`: false,
 		`{"id":"1"}{}`: false, `{"id":"1"`: false, `["id"]`: false, `{"id":"\ud800"}`: false, "{\"id\":\"\xff\"}": false,
 		`{"title":{"body":"a","Body":"b"}}`: false, `{"title":{"base64":"QQ=="}}`: false, `{"title":null}`: false, `{"title":{"type":7}}`: false,
-		`{"links":{}}`: false, `{"raw":7}`: false, ``: false, `null`: false,
+		`{"links":{}}`: false, `{"links":null}`: false, `{"links":[7]}`: false, `{"links":[{"href":"a","Href":"b"}]}`: false, `{"authors":[null]}`: false,
+		`{"authors":["Ann"`: false, `{"raw":7}`: false, ``: false, `null`: false,
 	} {
 		require.Equal(t, decoded, same(t, []byte(line)), "%s", line)
 	}
