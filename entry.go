@@ -177,6 +177,10 @@ func ReadEntry(format Format, data, base string) (*Entry, error) {
 
 // namespaceOf returns the declaration of an element's namespace; "" if it has none.
 func namespaceOf(element string) string {
+	const ofAtom = ` xmlns="` + feedxml.Atom + `"`
+	if strings.HasPrefix(element, "<entry"+ofAtom) { // nearly always
+		return ofAtom
+	}
 	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
 	if !s.Child(0) || s.Space() == "" {
 		return ""
@@ -217,13 +221,21 @@ func (e *Entry) element() feedxml.Element {
 // If the entry's fields were set since it was read, or it never was, XML returns an Atom
 // entry with the same content; nil if the ID is not valid.
 func (e *Entry) XML() []byte {
+	if text := e.standalone(); text != "" {
+		return []byte(text)
+	}
+	return nil
+}
+
+// standalone returns the text of XML, without a copy of an element that stands alone as it is.
+func (e *Entry) standalone() string {
 	e, err := e.current()
 	if err != nil || e.format() == FormatJSONFeed {
-		return nil
+		return ""
 	}
 	scope := e.surroundings()
 	start, rest := scope.Standalone(e.raw, e.lenient)
-	return []byte(start + rest)
+	return start + rest
 }
 
 // Signed returns the entry with the authors of its feed, if it is an entry of Atom or of a

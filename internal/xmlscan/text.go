@@ -846,7 +846,9 @@ func WriteText(b *strings.Builder, s string) {
 
 // WriteAttr writes an attribute, with the space before it.
 func WriteAttr(b *strings.Builder, name, value string) {
-	b.WriteString(" " + name + `="`)
+	b.WriteByte(' ')
+	b.WriteString(name)
+	b.WriteString(`="`)
 	_, _ = attrEscaper().WriteString(b, strings.ToValidUTF8(value, "\uFFFD"))
 	b.WriteByte('"')
 }
