@@ -207,7 +207,6 @@ type mergeResult struct {
 	records map[string]*Record // the records of all entries and tombstones in the document, as they are now
 	entries map[string]bool    // the IDs of the entries
 	fresh   bool               // the document brought something new
-	filled  bool               // the document, an archive, has an entry no archive had
 	refused int                // the number of entries and tombstones that did not fit
 	known   map[string]bool    // the IDs in the document stored before
 	shown   map[string]bool    // those of them which a subscription document had shown
@@ -459,7 +458,6 @@ func (mg *merger) takeAll(m *mergeResult, s source, entries []*feedhistory.Entry
 				m.refused++
 				refused = refused || r.Copy.Digest == ""
 			}
-			m.filled = m.filled || r.Archived && !was.record.Archived
 			did.touched = did.touched || was.touched
 			*effects[e.ID] = did
 		}
