@@ -317,6 +317,15 @@ func (d *debt) names(url string) {
 	}
 }
 
+// namedLatest notes the document through which the one owed was last requested.
+func (d *debt) namedLatest(url string) {
+	if url == "" || url == d.From {
+		return
+	}
+	others := slices.DeleteFunc(slices.Clone(d.namedBy()), func(other string) bool { return other == url })
+	d.From, d.Names = url, others[:min(len(others), sideLimit)]
+}
+
 // namedBy returns the documents that link to the one owed.
 func (d debt) namedBy() []string {
 	if d.From == "" || d.From == d.URL { // the Quota left out a part of it

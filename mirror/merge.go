@@ -218,13 +218,11 @@ type mergeResult struct {
 	settled map[string]settledEntry
 	entries map[string]bool  // the IDs of the entries
 	fresh   bool             // the document brought something new
-	filled  bool             // the document, an archive, has an entry no archive had
 	refused int              // the number of entries and tombstones that did not fit
 	known   map[string]bool  // the IDs in the document stored before
 	shown   map[string]bool  // those of them which a subscription document had shown
 	before  map[string]State // the States that were stored
 	still   map[string]bool  // those of them whose times are as they were stored
-	digests *digests         // of the document's entries
 	source  source
 }
 
@@ -288,7 +286,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	if err := mg.ignoreCounters(&s, entries, records); err != nil {
 		return nil, err
 	}
-	m := &mergeResult{records: records, settled: settled, entries: make(map[string]bool, len(all)), known: make(map[string]bool, len(all)), shown: make(map[string]bool, len(all)), before: make(map[string]State, len(all)), still: make(map[string]bool, len(all)), digests: s.digests, source: s, change: Commit{Keep: mg.allowance.keep}}
+	m := &mergeResult{records: records, settled: settled, entries: make(map[string]bool, len(all)), known: make(map[string]bool, len(all)), shown: make(map[string]bool, len(all)), before: make(map[string]State, len(all)), still: make(map[string]bool, len(all)), source: s, change: Commit{Keep: mg.allowance.keep}}
 	erased := func(id string) bool { return records[id] != nil && records[id].State == Erased }
 	entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return erased(e.ID) })
 	deleted := slices.DeleteFunc(slices.Clone(s.doc.Deleted), func(t feedhistory.Tombstone) bool { return erased(t.Ref) })
@@ -491,7 +489,6 @@ func (mg *merger) takeAll(m *mergeResult, s source, entries []*feedhistory.Entry
 				m.refused++
 				refused = refused || r.Copy.Digest == ""
 			}
-			m.filled = m.filled || r.Archived && !was.record.Archived
 			did.touched = did.touched || was.touched
 			*effects[e.ID] = did
 		}

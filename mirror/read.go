@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -505,7 +504,7 @@ func (p *poll) gap(g *feedhistory.Gap, known feedhistory.Known) error {
 func (c *chainWalk) failAgain(d *debt, g *feedhistory.Gap) {
 	failed, again := c.debtOf(g), d.Reason == feedhistory.ReasonLoop
 	d.Reason, d.Message, d.Found, d.Quota, d.Poll = failed.Reason, failed.Message, failed.Found, false, c.feed.Polls
-	d.From = cmp.Or(failed.From, d.From)
+	d.namedLatest(failed.From)
 	if g.Reason != feedhistory.ReasonBudget {
 		d.Tries++
 	}

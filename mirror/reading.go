@@ -31,7 +31,7 @@ func shownOf(doc *feedhistory.Document, m *mergeResult) []shownEntry {
 		}
 		version := m.settled[e.ID].version
 		if seen[e.ID] = true; version == 0 {
-			version = versionOf(m.digests.of(e))
+			version = versionOf(m.source.digests.of(e))
 		}
 		shown = append(shown, shownEntry{id: e.ID, version: version})
 	}

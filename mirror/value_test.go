@@ -372,6 +372,30 @@ func TestWalkLedger(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Positive(t, requests)
+	require.NotEmpty(t, last.URL())
+	last.Reset(true)
+	require.Empty(t, last.URL(), "the next poll is as the first")
+	require.Error(t, json.Unmarshal([]byte(`{"kind":"archived","entries":"many"}`), new(mirror.Feed)))
+}
+
+// A feed read before there were ledgers has none of these members; each of them alone tells
+// that a later version has read it.
+func TestUnverified(t *testing.T) {
+	const known = `"kind":"archived","known":{"url":"http://a.example/feed"}`
+	unverified := func(member string) bool {
+		var l mirror.Ledger
+		require.NoError(t, json.Unmarshal([]byte("{"+known+member+"}"), &l))
+		return l.Unverified()
+	}
+	require.True(t, unverified(""))
+	for _, member := range []string{
+		`"shown":["urn:1"],"versions":"AAAAAA=="`, `"ids":["urn:a"]`, `"recent":["AAAA"]`, `"former":{"poll":1}`, `"stranger":{}`, `"past":{}`, `"elsewhere":true`,
+		`"since":1`,
+	} {
+		require.False(t, unverified(","+member), member)
+	}
+	require.True(t, unverified(`,"inherited":"2020-01-02T00:00:00Z","checked":"2020-01-01T00:00:00Z"`))
+	require.False(t, unverified(`,"inherited":"2020-01-02T00:00:00Z","checked":"2020-01-03T00:00:00Z"`))
 }
 
 // A Reading's entries can be given to another parser as they were published, in RSS if they
