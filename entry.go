@@ -346,13 +346,13 @@ func (r *entryReader) addLinks(read func(Links) Links) {
 // read reads the current entry or item. Only its own children count: elements in a source
 // or in the content describe something else.
 func (r *entryReader) read(e *Entry) {
-	depth, lenient, outer := r.xml.Depth(), r.xml.Lenient(), r.xml.Native
+	depth, lenient, outer := r.xml.Depth(), r.xml.Lenient(), r.xml.Native()
 	var s entryState
 	about, space := "", r.xml.Space()
 	isAtom := r.xml.Format == feedxml.FormatAtom
 	undecided := isAtom && outer == "" && space != ""
 	if !undecided {
-		r.xml.Native = space
+		r.xml.SetNative(space)
 	}
 	if !isAtom {
 		about = r.xml.About()
@@ -369,8 +369,8 @@ func (r *entryReader) read(e *Entry) {
 		texts.Look(&r.xml, row, r.start)
 		r.child(e, row, &s)
 	}
-	r.qualify = space != r.xml.Native
-	r.xml.Native = outer
+	r.qualify = space != r.xml.Native()
+	r.xml.SetNative(outer)
 	e.Links = r.list.links()
 	if e.ID == "" {
 		e.ID = cmp.Or(trim(about), s.otherID)

@@ -268,7 +268,7 @@ func (r *documentReader) document() {
 	case strings.EqualFold(root, "rss"), root == "RDF" && space == feedxml.RDF:
 		r.begin(FormatRSS)
 		if root != "RDF" {
-			r.xml.Native = space
+			r.xml.SetNative(space)
 		}
 		r.rss()
 	default:
@@ -317,7 +317,7 @@ func (r *documentReader) wrapped(name string) {
 	r.enter()
 	noted := false
 	for r.xml.Child(depth) {
-		if r.xml.Local() != name || r.xml.Space() != r.xml.Native && r.xml.Space() != "" && feedxml.RDFVersion(r.xml.Space()) == "" {
+		if r.xml.Local() != name || r.xml.Space() != r.xml.Native() && r.xml.Space() != "" && feedxml.RDFVersion(r.xml.Space()) == "" {
 			continue
 		}
 		if !noted {

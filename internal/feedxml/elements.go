@@ -126,14 +126,14 @@ const MaxDeclared = 100
 type Elements struct {
 	*xmlscan.Cursor
 	Format Format
-	Native string // the namespace of the root, or of the entry read again
-	MaxURL int    // the length of the longest URL
+	MaxURL int // the length of the longest URL
 
 	Relative bool // a reference has needed the base
 
 	// Note is called with leniencies, each with its place; nil means to ignore them.
 	Note func(code, message string, offset int)
 
+	native  string // see Native
 	text    string // the document
 	url     string // the document's
 	lang    string // xml:lang around an entry read again
@@ -146,6 +146,14 @@ type Elements struct {
 	spaces []namespace    // of the document, or of entries read again
 	places [16]int        // where in spaces the namespace of a SpaceID was last
 	bases  xmlscan.BaseChain
+	rows   [32]knownRow // by their names, in Format and native
+}
+
+// A knownRow is the row of a name.
+type knownRow struct {
+	key xmlscan.NameKey
+	row *Row
+	odd bool
 }
 
 // A namespace of a document. Feeds misspell them.
@@ -191,18 +199,32 @@ func (r *Elements) Release() { readers.Put(r) }
 func (r *Elements) readAgain(raw string, sc *xmlscan.Scope, format Format) {
 	r.reset(raw, sc, format)
 	r.Next()
-	r.Native = r.Space()
+	r.SetNative(r.Space())
 }
 
 // reset makes new elements in the same memory.
 func (r *Elements) reset(raw string, sc *xmlscan.Scope, format Format) {
 	r.ReadAgain(raw, sc.Bindings, sc.Clean)
 	r.bases.Reset()
+	if r.Format != format {
+		clear(r.rows[:])
+	}
 	r.Format, r.MaxURL, r.text, r.url, r.lang = format, MaxURL, raw, sc.Base, sc.Lang
 	r.next = 0
 	r.Relative, r.literal, r.stopped, r.Note = false, false, false, nil
 	if len(r.spaces) == mostSpaces {
 		r.spaces = nil
+	}
+}
+
+// Native returns the namespace of the root, or of the entry read again.
+func (r *Elements) Native() string { return r.native }
+
+// SetNative sets it, for the elements that follow.
+func (r *Elements) SetNative(space string) {
+	if r.native != space {
+		r.native = space
+		clear(r.rows[:])
 	}
 }
 
@@ -347,13 +369,13 @@ func (r *Elements) namespace() *namespace {
 func (r *Elements) IsRSS() bool { return r.IsOfRSS(r.Space()) }
 
 // IsOfRSS reports whether a namespace is RSS's own.
-func (r *Elements) IsOfRSS(space string) bool { return space == r.Native || IsRSS(space) }
+func (r *Elements) IsOfRSS(space string) bool { return space == r.native || IsRSS(space) }
 
 // IsAtom reports whether the current element belongs to Atom itself, in an Atom document
 // under whatever namespace the root has.
 func (r *Elements) IsAtom() bool {
 	space := r.Space()
-	return IsAtom(space) || r.Format == FormatAtom && space == r.Native
+	return IsAtom(space) || r.Format == FormatAtom && space == r.native
 }
 
 // IsOwn reports whether the current element belongs to Atom, or to RSS in an RSS
@@ -363,7 +385,7 @@ func (r *Elements) IsOwn() bool { return r.IsAtom() || r.Format == FormatRSS && 
 // IsStranger reports whether the current element is in no namespace, in an Atom document whose own
 // elements have one. Even with one of their names, it is neither Atom's nor RSS's.
 func (r *Elements) IsStranger() bool {
-	return r.Format == FormatAtom && r.Cursor.Space() == "" && r.Native != ""
+	return r.Format == FormatAtom && r.Cursor.Space() == "" && r.native != ""
 }
 
 // About returns rdf:about of the current element.
@@ -523,7 +545,7 @@ func (r *Elements) kind() (t Construct, mode string) {
 	if src, ok := r.Attr("", "src"); ok && strings.EqualFold(r.Local(), "content") {
 		t.Src = iri.Resolve(t.Base, src)
 	}
-	if !IsAtom(space) && (r.Format != FormatAtom || space != r.Native) {
+	if !IsAtom(space) && (r.Format != FormatAtom || space != r.native) {
 		return t, ""
 	}
 	kind, _ := r.Attr("", "type")

@@ -122,8 +122,8 @@ const (
 
 // A frame is an open element, with the state of the scanner's stacks outside it.
 type frame struct {
-	name                             name
-	bindings, standard, langs, bases int
+	name                                    name
+	bindings, standard, scope, langs, bases int
 }
 
 // Clean reports whether the rest of the document after the current token has no control
@@ -132,13 +132,12 @@ func (s *Scanner) Clean() bool { return s.control(s.end) == len(s.doc) }
 
 // reset makes s a new scanner in the same memory.
 func (s *Scanner) reset(fragment string, outer []Binding, lim Limits) {
+	ns := s.namespaces.inside(outer)
+	ns.input = newInput(fragment)
 	*s = Scanner{
 		lim: lim.withDefaults(), open: s.open[:0], attrs: s.attrs[:0], list: s.list[:0],
 		inheritance: inheritance{langs: s.langs[:0], bases: s.bases[:0]},
-		namespaces: namespaces{
-			notebook: notebook{input: newInput(fragment)},
-			bindings: append(s.bindings[:0], outer...),
-		},
+		namespaces:  ns,
 	}
 	s.standard = s.binding("")
 }
@@ -209,6 +208,28 @@ func (s *Scanner) Document() string { return s.doc }
 // SpaceID returns a small number, at least -2, of the declaration of the current Start's or End's
 // namespace. Once a declaration is out of scope, a later one may have its number.
 func (s *Scanner) SpaceID() int { return s.name.space }
+
+// A NameKey tells the names apart that a Scanner has read, also in earlier elements.
+type NameKey struct {
+	First, Second uint64 // the characters of the local name
+	Space         int    // the namespace
+	Scope         int    // the scope in which it has that number; 0 if the name has no key
+}
+
+// NameKey returns the key of the name of the current Start or End.
+func (s *Scanner) NameKey() NameKey {
+	i, n := s.name.local, s.name.end-s.name.local
+	if n > 16 || i+16 > len(s.doc) {
+		return NameKey{}
+	}
+	key := NameKey{First: eight(s.doc, i), Space: s.name.space, Scope: s.scope}
+	if n <= 8 {
+		key.First &= 1<<(8*n) - 1
+	} else {
+		key.Second = eight(s.doc, i+8) & (1<<(8*n-64) - 1)
+	}
+	return key
+}
 
 // Depth returns the number of open elements. At a Start this includes the element itself, at its
 // End it does not.
