@@ -445,18 +445,12 @@ func (c *Cursor) ElementText() string {
 	if c.tok != Start {
 		return ""
 	}
+	if text, ok := c.LeafText(); ok {
+		return text
+	}
 	// The first run of plain text needs no buffer unless another follows.
 	only, buf := "", c.buf[:0]
 	c.nested = false
-	if tagEnd, ok := c.leafText(); ok {
-		if c.form == literal {
-			only = c.raw()
-		} else {
-			buf = c.AppendText(slices.Grow(buf, c.end-c.start+spare))
-		}
-		c.leave(tagEnd)
-		return c.joined(only, buf)
-	}
 	for depth := len(c.open); len(c.open) >= depth; {
 		switch c.Next() {
 		case Stop:
@@ -473,6 +467,24 @@ func (c *Cursor) ElementText() string {
 		}
 	}
 	return c.joined(only, buf)
+}
+
+// LeafText is ElementText if it is at the Start of an element with nothing but text; ok is false, and
+// nothing happens, elsewhere or perhaps at a comment.
+func (c *Cursor) LeafText() (text string, ok bool) {
+	tagEnd, ok := c.leafText()
+	if !ok {
+		return "", false
+	}
+	c.nested = false
+	if c.form == literal {
+		text = c.raw()
+	} else {
+		c.buf = c.AppendText(slices.Grow(c.buf[:0], c.end-c.start+spare))
+		text = string(c.buf)
+	}
+	c.leave(tagEnd)
+	return text, true
 }
 
 // Nested reports whether the element of the last ElementText or Skip contained elements.
