@@ -357,7 +357,7 @@ func (r *entryReader) read(e *Entry) {
 	if !isAtom {
 		about = r.xml.About()
 	}
-	var texts feedxml.TextFinder
+	texts := feedxml.TextFinder{Simple: len(r.xml.Bases()) == e.scope.Bases && r.xml.Language() == e.scope.Lang}
 	r.tell(feedxml.Begins)
 	for r.xml.Child(depth) {
 		if undecided {

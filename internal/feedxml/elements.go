@@ -511,12 +511,8 @@ func (r *Elements) Construct() Construct {
 			return r.TextOrMarkup(t)
 		}
 		t.Type = textType
-		switch t = r.TextOrMarkup(t); {
-		case t.Type != textType || r.literal || kind != "":
-		case markup.IsInline(t.Body):
-			t.Type = htmlType
-		default:
-			t.Body = xmlscan.Unescape(t.Body)
+		if t = r.TextOrMarkup(t); t.Type == textType && !r.literal && kind == "" {
+			t = unescapedTitle(t)
 		}
 		return t
 	}
@@ -533,6 +529,17 @@ func (r *Elements) Construct() Construct {
 		t.Body = decodeBase64(r.PlainText())
 	default:
 		t.Body = r.PlainText()
+	}
+	return t
+}
+
+// unescapedTitle returns a title, published as text, as it is meant: with HTML's references, or with words
+// in HTML's elements.
+func unescapedTitle(t Construct) Construct {
+	if markup.IsInline(t.Body) {
+		t.Type = htmlType
+	} else {
+		t.Body = xmlscan.Unescape(t.Body)
 	}
 	return t
 }
@@ -646,7 +653,7 @@ type Texts struct {
 
 // Text reads one of the texts.
 func (t *Texts) Text(which TextOf) Construct {
-	raw, sc, page, format, place := t.Raw, t.Scope, t.Page, t.Format, t.Places[which]
+	raw, sc, page, format, place := t.Raw, t.Scope, t.Page, t.Format, t.Places.At[which]
 	if raw == "" || place < 0 {
 		return Construct{}
 	}
@@ -654,6 +661,11 @@ func (t *Texts) Text(which TextOf) Construct {
 	defer r.Release()
 	goesOn := r.next > 0 && r.next <= int(place) && r.Err() == nil && // it has just read an earlier text of the entry
 		r.around == sc && r.page == page && r.text == raw && r.Format == format
+	if form := t.Places.forms[which]; form != anyForm && !goesOn {
+		if body, ok := r.LeafAt(raw, int(place), sc.Clean); ok {
+			return t.simple(form, xmlscan.Trim(body))
+		}
+	}
 	in := sc
 	if !goesOn {
 		if r.around, r.page = sc, page; page != "" {
@@ -684,15 +696,70 @@ func (t *Texts) Text(which TextOf) Construct {
 	return choice.text
 }
 
-// Places are the offsets at which an entry's title, summary and content begin: 0 if
-// unknown, -1 if there is no such text.
-type Places [len(texts)]int32
+// simple returns a text of one of the usual forms.
+func (t *Texts) simple(form textForm, body string) Construct {
+	text := Construct{Type: textType, Body: body, Base: t.Scope.Base, Lang: t.Scope.Lang}
+	if t.Page != "" {
+		at := t.Scope.At(t.Page, t.Raw)
+		text.Base = at.Base
+	}
+	switch form {
+	case htmlForm:
+		text.Type = htmlType
+	case titleForm:
+		if !t.Literal {
+			text = unescapedTitle(text)
+		}
+	}
+	return text
+}
+
+// Places are where an entry's title, summary and content begin.
+type Places struct {
+	At    [len(texts)]int32 // 0 if unknown, -1 if there is no such text
+	forms [len(texts)]textForm
+}
+
+// A textForm says how to read the text of an element that has nothing else, in an entry without a base or
+// language of its own.
+type textForm uint8
+
+const (
+	anyForm   textForm = iota // by its start tag
+	plainForm                 // text
+	htmlForm                  // HTML
+	titleForm                 // text with HTML's references, or with words in HTML's elements
+)
+
+// formOf returns the form of the current text, which has the given row, if it is one of the usual ones.
+func (r *Elements) formOf(row *Row) textForm {
+	space := r.Cursor.Space()
+	if space == Atom {
+		switch r.TagEnd() {
+		case ">", ` type="text">`:
+			return plainForm
+		case ` type="html">`:
+			return htmlForm
+		}
+		return anyForm
+	}
+	switch {
+	case r.Format != FormatRSS || r.TagEnd() != ">":
+	case space == "" && row.Entry == MeansTitle:
+		return titleForm
+	case space == "", space == Content:
+		return htmlForm
+	}
+	return anyForm
+}
 
 // texts are the meanings of an entry's texts.
 var texts = [...]Meaning{MeansTitle, MeansSummary, MeansContent}
 
 // A TextFinder finds the texts of an entry while it is read.
 type TextFinder struct {
+	Simple bool // the entry has no base or language of its own
+
 	places Places
 	ranks  [len(texts)]int
 	group  bool // there is a media:group, or a media:content with elements
@@ -716,7 +783,10 @@ func (f *TextFinder) Look(r *Elements, row *Row, start int) {
 		which = ContentOf
 	}
 	if n := row.Rank(r.Format); n > f.ranks[which] {
-		f.places[which], f.ranks[which] = int32(r.Offset()-start), n
+		f.places.At[which], f.ranks[which] = int32(r.Offset()-start), n
+		if f.places.forms[which] = anyForm; f.Simple {
+			f.places.forms[which] = r.formOf(row)
+		}
 	}
 }
 
@@ -728,9 +798,9 @@ func (f *TextFinder) Found(n int) Places {
 	for which, rank := range f.ranks {
 		switch {
 		case f.group && rank < FirstRank:
-			f.places[which] = 0
+			f.places.At[which], f.places.forms[which] = 0, anyForm
 		case rank == 0:
-			f.places[which] = -1
+			f.places.At[which] = -1
 		}
 	}
 	return f.places

@@ -231,6 +231,9 @@ func (s *Scanner) NameKey() NameKey {
 	return key
 }
 
+// TagEnd returns the part of the current Start after its name.
+func (s *Scanner) TagEnd() string { return s.doc[s.name.end:s.end] }
+
 // Depth returns the number of open elements. At a Start this includes the element itself, at its
 // End it does not.
 func (s *Scanner) Depth() int { return len(s.open) }
@@ -485,6 +488,30 @@ func (c *Cursor) LeafText() (text string, ok bool) {
 	}
 	c.leave(tagEnd)
 	return text, true
+}
+
+// LeafAt is LeafText for the element at an offset of another document, without its namespaces, which was
+// read before without an error. No value in its start tag has a ">". Clean says that there are no control
+// characters other than tabs and newlines.
+func (c *Cursor) LeafAt(doc string, at int, clean bool) (text string, ok bool) {
+	name := doc[at+len("<") : nameEnd(doc, at+len("<"))]
+	i := indexFrom(doc, at, '>') + 1
+	end, after, mode := 0, 0, decodeText
+	if hasPrefixAt(doc, i, "<![CDATA[") {
+		i += len("<![CDATA[")
+		if end = sectionEnd(doc, i); end < 0 {
+			return "", false
+		}
+		after, mode = end+len("]]>"), decodeCData
+	} else {
+		end = indexFrom(doc, i, '<')
+		after = end
+	}
+	tagEnd := after + len("</") + len(name)
+	if tagEnd >= len(doc) || doc[after:after+2] != "</" || doc[tagEnd] != '>' || doc[after+2:tagEnd] != name {
+		return "", false
+	}
+	return c.decoded(doc[i:end], uint8(mode), clean), true
 }
 
 // Nested reports whether the element of the last ElementText or Skip contained elements.
