@@ -610,7 +610,11 @@ func (l *entryList) keep(e *Entry, offset int, need xmlscan.Loan) {
 	if e.asRead(); e.ID == "" {
 		e.identify(l.in.doc.Format)
 	}
-	l.in.doc.Entries = append(l.in.doc.Entries, e)
+	doc := l.in.doc
+	if n := len(doc.Entries); n == cap(doc.Entries) && n > 0 {
+		doc.Entries = slices.Grow(doc.Entries, min(2*n+8, l.expected()))
+	}
+	doc.Entries = append(doc.Entries, e)
 }
 
 // noteShared notes an id which several entries share although they have neither title nor link
@@ -636,8 +640,9 @@ func (l *entryList) noteShared() {
 // place of the second entry.
 func (l *entryList) shared() (places []int) {
 	entries := l.in.doc.Entries
-	const few = 64 // comparing the ends of IDs in pairs is faster than a map
+	const few = 64 // a map of so many costs more than a table of the ends of their IDs
 	var ends [few]uint64
+	var slots [2 * few]uint8 // the numbers, from 1 on, of the entries by these
 	var first map[string]*Entry
 	if len(entries) > few {
 		first = make(map[string]*Entry, len(entries))
@@ -648,11 +653,14 @@ func (l *entryList) shared() (places []int) {
 			first[e.ID] = e
 		} else if first == nil {
 			ends[i] = endOf(e.ID)
-			for k, end := range ends[:i] {
-				if end == ends[i] && entries[k].ID == e.ID {
+			slot := ends[i] * 0x9e3779b97f4a7c15 >> 57
+			for ; slots[slot] > 0 && other == nil; slot = (slot + 1) % (2 * few) {
+				if k := slots[slot] - 1; ends[k] == ends[i] && entries[k].ID == e.ID {
 					other = entries[k]
-					break
 				}
+			}
+			if other == nil {
+				slots[slot] = uint8(i + 1)
 			}
 		}
 		isNoted := func(k int) bool { return entries[k].ID == e.ID }
