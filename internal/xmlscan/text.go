@@ -295,12 +295,11 @@ func appendCharacters(dst []byte, raw string) []byte {
 // decoded returns the meaning of raw, text or a CDATA section depending on mode, which is clean if it has
 // no control characters other than tabs and newlines.
 func (c *Cursor) decoded(raw string, mode uint8, clean bool) string {
-	buf := slices.Grow(c.buf[:0], len(raw)+spare)
 	switch {
 	case !clean && control(raw, 0) < len(raw):
-		c.buf = appendDecoded(buf, raw, mode)
+		c.buf = appendDecoded(slices.Grow(c.buf[:0], len(raw)), raw, mode)
 	case mode == decodeText && indexFrom(raw, 0, '&') < len(raw):
-		c.buf = appendCharacters(buf, raw)
+		c.buf = appendCharacters(c.buf[:0], raw)
 	default:
 		return raw
 	}
