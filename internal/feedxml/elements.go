@@ -126,14 +126,14 @@ const MaxDeclared = 100
 type Elements struct {
 	*xmlscan.Cursor
 	Format Format
-	Native string // the namespace of the root, or of the entry read again
-	MaxURL int    // the length of the longest URL
+	MaxURL int // the length of the longest URL
 
 	Relative bool // a reference has needed the base
 
 	// Note is called with leniencies, each with its place; nil means to ignore them.
 	Note func(code, message string, offset int)
 
+	native  string // see Native
 	text    string // the document
 	url     string // the document's
 	lang    string // xml:lang around an entry read again
@@ -146,6 +146,14 @@ type Elements struct {
 	spaces []namespace    // of the document, or of entries read again
 	places [16]int        // where in spaces the namespace of a SpaceID was last
 	bases  xmlscan.BaseChain
+	rows   [32]knownRow // by their names, in Format and native
+}
+
+// A knownRow is the row of a name.
+type knownRow struct {
+	key xmlscan.NameKey
+	row *Row
+	odd bool
 }
 
 // A namespace of a document. Feeds misspell them.
@@ -191,18 +199,32 @@ func (r *Elements) Release() { readers.Put(r) }
 func (r *Elements) readAgain(raw string, sc *xmlscan.Scope, format Format) {
 	r.reset(raw, sc, format)
 	r.Next()
-	r.Native = r.Space()
+	r.SetNative(r.Space())
 }
 
 // reset makes new elements in the same memory.
 func (r *Elements) reset(raw string, sc *xmlscan.Scope, format Format) {
 	r.ReadAgain(raw, sc.Bindings, sc.Clean)
 	r.bases.Reset()
+	if r.Format != format {
+		clear(r.rows[:])
+	}
 	r.Format, r.MaxURL, r.text, r.url, r.lang = format, MaxURL, raw, sc.Base, sc.Lang
 	r.next = 0
 	r.Relative, r.literal, r.stopped, r.Note = false, false, false, nil
 	if len(r.spaces) == mostSpaces {
 		r.spaces = nil
+	}
+}
+
+// Native returns the namespace of the root, or of the entry read again.
+func (r *Elements) Native() string { return r.native }
+
+// SetNative sets it, for the elements that follow.
+func (r *Elements) SetNative(space string) {
+	if r.native != space {
+		r.native = space
+		clear(r.rows[:])
 	}
 }
 
@@ -347,13 +369,13 @@ func (r *Elements) namespace() *namespace {
 func (r *Elements) IsRSS() bool { return r.IsOfRSS(r.Space()) }
 
 // IsOfRSS reports whether a namespace is RSS's own.
-func (r *Elements) IsOfRSS(space string) bool { return space == r.Native || IsRSS(space) }
+func (r *Elements) IsOfRSS(space string) bool { return space == r.native || IsRSS(space) }
 
 // IsAtom reports whether the current element belongs to Atom itself, in an Atom document
 // under whatever namespace the root has.
 func (r *Elements) IsAtom() bool {
 	space := r.Space()
-	return IsAtom(space) || r.Format == FormatAtom && space == r.Native
+	return IsAtom(space) || r.Format == FormatAtom && space == r.native
 }
 
 // IsOwn reports whether the current element belongs to Atom, or to RSS in an RSS
@@ -363,7 +385,7 @@ func (r *Elements) IsOwn() bool { return r.IsAtom() || r.Format == FormatRSS && 
 // IsStranger reports whether the current element is in no namespace, in an Atom document whose own
 // elements have one. Even with one of their names, it is neither Atom's nor RSS's.
 func (r *Elements) IsStranger() bool {
-	return r.Format == FormatAtom && r.Cursor.Space() == "" && r.Native != ""
+	return r.Format == FormatAtom && r.Cursor.Space() == "" && r.native != ""
 }
 
 // About returns rdf:about of the current element.
@@ -489,12 +511,8 @@ func (r *Elements) Construct() Construct {
 			return r.TextOrMarkup(t)
 		}
 		t.Type = textType
-		switch t = r.TextOrMarkup(t); {
-		case t.Type != textType || r.literal || kind != "":
-		case markup.IsInline(t.Body):
-			t.Type = htmlType
-		default:
-			t.Body = xmlscan.Unescape(t.Body)
+		if t = r.TextOrMarkup(t); t.Type == textType && !r.literal && kind == "" {
+			t = unescapedTitle(t)
 		}
 		return t
 	}
@@ -515,6 +533,17 @@ func (r *Elements) Construct() Construct {
 	return t
 }
 
+// unescapedTitle returns a title, published as text, as it is meant: with HTML's references, or with words
+// in HTML's elements.
+func unescapedTitle(t Construct) Construct {
+	if markup.IsInline(t.Body) {
+		t.Type = htmlType
+	} else {
+		t.Body = xmlscan.Unescape(t.Body)
+	}
+	return t
+}
+
 // kind reads the start tag of a construct, with the mode of Atom 0.3. The type is "" in another
 // vocabulary.
 func (r *Elements) kind() (t Construct, mode string) {
@@ -523,7 +552,7 @@ func (r *Elements) kind() (t Construct, mode string) {
 	if src, ok := r.Attr("", "src"); ok && strings.EqualFold(r.Local(), "content") {
 		t.Src = iri.Resolve(t.Base, src)
 	}
-	if !IsAtom(space) && (r.Format != FormatAtom || space != r.Native) {
+	if !IsAtom(space) && (r.Format != FormatAtom || space != r.native) {
 		return t, ""
 	}
 	kind, _ := r.Attr("", "type")
@@ -624,7 +653,7 @@ type Texts struct {
 
 // Text reads one of the texts.
 func (t *Texts) Text(which TextOf) Construct {
-	raw, sc, page, format, place := t.Raw, t.Scope, t.Page, t.Format, t.Places[which]
+	raw, sc, page, format, place := t.Raw, t.Scope, t.Page, t.Format, t.Places.At[which]
 	if raw == "" || place < 0 {
 		return Construct{}
 	}
@@ -632,6 +661,11 @@ func (t *Texts) Text(which TextOf) Construct {
 	defer r.Release()
 	goesOn := r.next > 0 && r.next <= int(place) && r.Err() == nil && // it has just read an earlier text of the entry
 		r.around == sc && r.page == page && r.text == raw && r.Format == format
+	if form := t.Places.forms[which]; form != anyForm && !goesOn {
+		if body, ok := r.LeafAt(raw, int(place), sc.Clean); ok {
+			return t.simple(form, xmlscan.Trim(body))
+		}
+	}
 	in := sc
 	if !goesOn {
 		if r.around, r.page = sc, page; page != "" {
@@ -662,15 +696,70 @@ func (t *Texts) Text(which TextOf) Construct {
 	return choice.text
 }
 
-// Places are the offsets at which an entry's title, summary and content begin: 0 if
-// unknown, -1 if there is no such text.
-type Places [len(texts)]int32
+// simple returns a text of one of the usual forms.
+func (t *Texts) simple(form textForm, body string) Construct {
+	text := Construct{Type: textType, Body: body, Base: t.Scope.Base, Lang: t.Scope.Lang}
+	if t.Page != "" {
+		at := t.Scope.At(t.Page, t.Raw)
+		text.Base = at.Base
+	}
+	switch form {
+	case htmlForm:
+		text.Type = htmlType
+	case titleForm:
+		if !t.Literal {
+			text = unescapedTitle(text)
+		}
+	}
+	return text
+}
+
+// Places are where an entry's title, summary and content begin.
+type Places struct {
+	At    [len(texts)]int32 // 0 if unknown, -1 if there is no such text
+	forms [len(texts)]textForm
+}
+
+// A textForm says how to read the text of an element that has nothing else, in an entry without a base or
+// language of its own.
+type textForm uint8
+
+const (
+	anyForm   textForm = iota // by its start tag
+	plainForm                 // text
+	htmlForm                  // HTML
+	titleForm                 // text with HTML's references, or with words in HTML's elements
+)
+
+// formOf returns the form of the current text, which has the given row, if it is one of the usual ones.
+func (r *Elements) formOf(row *Row) textForm {
+	space := r.Cursor.Space()
+	if space == Atom {
+		switch r.TagEnd() {
+		case ">", ` type="text">`:
+			return plainForm
+		case ` type="html">`:
+			return htmlForm
+		}
+		return anyForm
+	}
+	switch {
+	case r.Format != FormatRSS || r.TagEnd() != ">":
+	case space == "" && row.Entry == MeansTitle:
+		return titleForm
+	case space == "", space == Content:
+		return htmlForm
+	}
+	return anyForm
+}
 
 // texts are the meanings of an entry's texts.
 var texts = [...]Meaning{MeansTitle, MeansSummary, MeansContent}
 
 // A TextFinder finds the texts of an entry while it is read.
 type TextFinder struct {
+	Simple bool // the entry has no base or language of its own
+
 	places Places
 	ranks  [len(texts)]int
 	group  bool // there is a media:group, or a media:content with elements
@@ -694,7 +783,10 @@ func (f *TextFinder) Look(r *Elements, row *Row, start int) {
 		which = ContentOf
 	}
 	if n := row.Rank(r.Format); n > f.ranks[which] {
-		f.places[which], f.ranks[which] = int32(r.Offset()-start), n
+		f.places.At[which], f.ranks[which] = int32(r.Offset()-start), n
+		if f.places.forms[which] = anyForm; f.Simple {
+			f.places.forms[which] = r.formOf(row)
+		}
 	}
 }
 
@@ -706,9 +798,9 @@ func (f *TextFinder) Found(n int) Places {
 	for which, rank := range f.ranks {
 		switch {
 		case f.group && rank < FirstRank:
-			f.places[which] = 0
+			f.places.At[which], f.places.forms[which] = 0, anyForm
 		case rank == 0:
-			f.places[which] = -1
+			f.places.At[which] = -1
 		}
 	}
 	return f.places

@@ -200,7 +200,7 @@ func Qualified(raw string, sc *xmlscan.Scope) string {
 	r := Again(raw, sc, FormatAtom)
 	defer r.Release()
 	space := r.Cursor.Space()
-	r.Native = ""
+	r.SetNative("")
 	var b strings.Builder
 	done := 0
 	var visit func()
