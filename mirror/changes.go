@@ -70,12 +70,16 @@ func (p *program) read(s source, entries []*feedhistory.Entry, known map[string]
 	if p == nil {
 		return nil
 	}
-	d := ranks.Document{Time: s.rank.Time, Place: s.rank.Seq, Subscription: s.window, Complete: s.voids}
+	d := ranks.Document{Time: s.rank.Time, Place: s.rank.Seq, Subscription: s.window, Complete: s.voids, Replaces: s.replaces}
 	if s.same {
 		entries = nil
 	}
 	for _, e := range entries {
-		d.Copies = append(d.Copies, ranks.Copy{ID: e.ID, Version: s.versionOf(e), At: e.Updated})
+		c := ranks.Copy{ID: e.ID, Version: s.versionOf(e), At: e.Updated}
+		if c.Kept = e.KeptBy != ""; c.Kept {
+			c.At = e.Changed()
+		}
+		d.Copies = append(d.Copies, c)
 	}
 	for _, t := range s.doc.Deleted {
 		d.Copies = append(d.Copies, ranks.Copy{ID: t.Ref, At: t.When})
@@ -119,6 +123,28 @@ func (p *program) adopt() {
 	for _, c := range found {
 		p.pending = append(p.pending, Change{Op: operations[c.Op], ID: c.ID, Rank: c.Rank})
 	}
+}
+
+// revive continues the rows of the earlier feed, of which the Table was closed.
+func (p *program) revive(past *ranks.Table) {
+	if p == nil || past == nil {
+		p.adopt()
+		return
+	}
+	found, table := p.table().Revive(*past)
+	p.ledger.Table = &table
+	for _, c := range found {
+		p.pending = append(p.pending, Change{Op: operations[c.Op], ID: c.ID, Rank: c.Rank})
+	}
+}
+
+// closed returns the Table without its rows, to be kept with an earlier feed; nil if there is none.
+func (p *program) closed() *ranks.Table {
+	if p == nil {
+		return nil
+	}
+	t := p.table().Closed()
+	return &t
 }
 
 func (p *program) table() ranks.Table {

@@ -23,11 +23,12 @@ func readColumns(text []byte) *columns {
 	return &columns{text: text, isRead: true}
 }
 
-// count is the number of values of the next columns.
-func (c *columns) count(n int) int {
+// count is the number of values of the next columns, which together take at least so many bytes
+// each.
+func (c *columns) count(n, least int) int {
 	number := int64(n)
 	c.number(&number)
-	if c.isRead && (number < 0 || number > int64(len(c.text))) {
+	if c.isRead && (number < 0 || number > int64(len(c.text)/least)) {
 		c.err = errColumns
 		return 0
 	}

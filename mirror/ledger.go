@@ -133,9 +133,10 @@ type stranger struct {
 
 // A generation is the state of an earlier feed at the address of an adopted one.
 type generation struct {
-	Title  string `json:"title,omitempty"`
-	Head   string `json:"head,omitempty"`
-	Ledger ledger `json:"ledger"`
+	Title  string       `json:"title,omitempty"`
+	Head   string       `json:"head,omitempty"`
+	Ledger ledger       `json:"ledger"`
+	Table  *ranks.Table `json:"ranks,omitempty"` // of a Poll's program, without rows; nil if the entries are in a Store
 }
 
 // A debtKind is the kind of the missing part, which decides the event that pays for it.
@@ -710,7 +711,7 @@ func (l ledger) utc() *ledger {
 		*t = t.UTC()
 	}
 	if l.Past != nil {
-		l.Past = &generation{l.Past.Title, l.Past.Head, *l.Past.Ledger.utc()}
+		l.Past = &generation{l.Past.Title, l.Past.Head, *l.Past.Ledger.utc(), l.Past.Table}
 	}
 	return &l
 }

@@ -106,7 +106,7 @@ func (k *memo) columns(c *columns, l *ledger) {
 
 // columnsOfRows are those of rows, which begin with the ones of the entries shown.
 func (k *memo) columnsOfRows(c *columns, shown []string) {
-	n := c.count(len(k.rows))
+	n := c.count(len(k.rows), 20)
 	if c.isRead {
 		k.rows = make([]*Record, n)
 		for i := range k.rows {
@@ -168,7 +168,7 @@ func (k *memo) ownTimes(c *columns, n int, of func(*Record) *time.Time) {
 }
 
 func (k *memo) columnsOfOthers(c *columns) {
-	n := c.count(len(k.others))
+	n := c.count(len(k.others), 8)
 	if c.isRead {
 		k.others = make([]otherID, n)
 	}
@@ -181,7 +181,7 @@ const fullyKnown = 4
 
 // columnsOfDocuments are those of the archives, the newest first.
 func (k *memo) columnsOfDocuments(c *columns) {
-	n := c.count(len(k.documents))
+	n := c.count(len(k.documents), 20)
 	docs := make([]*DocumentRecord, n)
 	for i := range docs {
 		if docs[i] = new(DocumentRecord); !c.isRead {
@@ -246,7 +246,7 @@ func columnsOfTable(c *columns, l *ledger, rows []*Record) {
 	c.flags(1, func(int) *bool { return &t.Gone })
 	c.times(1, func(int) *time.Time { return &t.Newest.Time })
 	c.times(1, func(int) *time.Time { return &t.Latest })
-	n := c.count(len(t.Rows))
+	n := c.count(len(t.Rows), 9)
 	if c.isRead {
 		t.Rows = make([]ranks.Row, n)
 	} else {

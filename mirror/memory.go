@@ -31,9 +31,10 @@ type memory struct {
 
 type memoryFeed struct {
 	state     *Feed
-	entries   map[string]memoryEntry // by ID
-	documents []*DocumentRecord      // in the order of their commits
-	names     map[string]*DocumentRecord
+	entries   map[string]memoryEntry     // by ID
+	documents []*DocumentRecord          // in the order of their commits
+	names     map[string]*DocumentRecord // of the documents, by each of their names: the latest commit counts
+	own       map[string]*DocumentRecord // by URL
 }
 
 func newMemoryFeed(state *Feed) *memoryFeed {
@@ -293,7 +294,7 @@ func (e *memoryEntry) prune(keep int) {
 // putDocuments stores the documents of a change.
 func (f *memoryFeed) putDocuments(c *Commit) {
 	if c.Forget {
-		f.documents, f.names = nil, nil
+		f.documents, f.names, f.own = nil, nil, nil
 	}
 	for _, d := range c.Documents {
 		f.putDocument(d.clone())
@@ -303,18 +304,19 @@ func (f *memoryFeed) putDocuments(c *Commit) {
 // putDocument stores a document, whose names are its own from now on.
 func (f *memoryFeed) putDocument(d *DocumentRecord) {
 	if f.names == nil {
-		f.names = map[string]*DocumentRecord{}
+		f.names, f.own = map[string]*DocumentRecord{}, map[string]*DocumentRecord{}
 	}
 	var lost []string // the names that an earlier document may have again
-	if i := slices.IndexFunc(f.documents, func(o *DocumentRecord) bool { return o.URL == d.URL }); i >= 0 {
-		for _, name := range f.documents[i].Names {
+	if old := f.own[d.URL]; old != nil {
+		for _, name := range old.Names {
 			if !slices.Contains(d.Names, name) {
 				lost = append(lost, name)
 			}
 		}
+		i := slices.Index(f.documents, old)
 		f.documents = slices.Delete(f.documents, i, i+1)
 	}
-	f.documents = append(f.documents, d)
+	f.documents, f.own[d.URL] = append(f.documents, d), d
 	for _, name := range d.Names {
 		f.names[name] = d
 	}

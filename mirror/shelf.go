@@ -109,6 +109,9 @@ func (s *shelf) commit(ctx context.Context, c *Commit) error {
 // foldAt is how many rows, beyond twice those needed, are kept until they are folded.
 const foldAt = 1000
 
+// forgets reports whether entries may have been known of which the Ledger remembers nothing.
+func (s *shelf) forgets() bool { return s != nil && len(s.memo.others) >= otherLimit }
+
 // fold begins new lists, of what the rules need.
 func (s *shelf) fold(f *memoryFeed) {
 	k := *s.memo

@@ -38,6 +38,7 @@ type Copy struct {
 	ID      string
 	Version string    // a digest of the copy; "" is a deletion
 	At      time.Time // when it was updated, or deleted; zero if it does not say
+	Kept    bool      // a reader has kept it: it counts only if the publisher has shown none, and deleted none
 }
 
 // A Document is what a walk has read. An archive with the entries it had before is none.
@@ -46,6 +47,7 @@ type Document struct {
 	Place        int64     // in the sequence of documents: newer ones have larger numbers
 	Subscription bool      // it is the subscription document
 	Complete     bool      // it voids all that was read before (5005#1)
+	Replaces     bool      // it does so but for a part that is missing: its copies count, and what it lacks stays
 	Copies       []Copy    // of its entries, each once, and its deletions
 }
 
@@ -90,11 +92,28 @@ func (t Table) Adopt() ([]Change, Table) {
 	return changes, t
 }
 
+// Closed returns the Table without its Rows, as Revive needs it.
+func (t Table) Closed() Table {
+	t.next()
+	t.Rows, t.at, t.Alone = nil, nil, false
+	t.Latest, t.Newest.Time = t.Latest.UTC(), t.Newest.Time.UTC()
+	return t
+}
+
+// Revive goes on with the generation of an earlier feed, which answers again: what it showed then
+// is as recent as it was.
+func (t Table) Revive(closed Table) ([]Change, Table) {
+	t.next()
+	changes := t.leave(nil)
+	closed.Reading = t.Reading
+	return changes, closed
+}
+
 // Read returns the changes of a document, and the Table after it.
 func (t Table) Read(d Document) ([]Change, Table) {
 	t.next()
 	alone := t.Alone
-	if t.Alone = d.Complete; d.Complete {
+	if t.Alone = d.Complete; d.Complete || d.Replaces {
 		t.begin(t.Reading)
 	}
 	copies := t.copies(d)
@@ -143,11 +162,14 @@ func (t *Table) copies(d Document) []candidate {
 			at = d.Time
 		}
 		r := candidate{Copy: c, place: i, rank: epochOf(t.Epoch) + OfTime(at)}
-		if c.Version == "" {
+		switch {
+		case c.Kept:
+			r.rank, r.unsure = epochOf(t.Epoch)+OfTime(time.Time{})+OfTime(c.At)+suffix[widths[2]:], true
+		case c.Version == "":
 			r.rank += "g" + zeros[:len(suffix)-1]
 			r.unsure = at.Before(latest)
 			t.see(at, true)
-		} else {
+		default:
 			r.rank += suffix
 			r.unsure = !at.After(latest) && !(isNewest && (isDated || at.Equal(latest) && !gone))
 			t.see(at, false)
