@@ -80,7 +80,7 @@ func TestReviewLargeWindow(t *testing.T) {
 func TestReviewSignedArchive(t *testing.T) {
 	sig := "1"
 	entry := func(id int) string {
-		return fmt.Sprintf(`<entry><id>urn:%d</id><title>T</title><updated>2004-01-01T00:00:00Z</updated><link rel="enclosure" href="http://cdn.example/%[1]d.mp3?X-Amz-Signature=%s&amp;X-Amz-Expires=60&amp;X-Amz-Date=2%[2]s"/></entry>`, id, sig)
+		return fmt.Sprintf(`<entry><id>urn:%d</id><title>T</title><updated>2004-01-01T00:00:00Z</updated><link rel="enclosure" href="http://cdn.example/%[1]d.mp3?token-time=15800000%s&amp;token-hash=%[2]sbGFzaGFzaGFzaGFzaGFzaGFzaGFzaA"/></entry>`, id, sig)
 	}
 	site := reviewSite{
 		"/feed": func() string {
@@ -104,14 +104,14 @@ func TestReviewSignedArchive(t *testing.T) {
 			for _, c := range x.Changes {
 				if c.Op == mirror.OpPut {
 					e, _ := json.Marshal(c.Entry.Links)
-					put[c.ID] = strings.Contains(string(e), "Signature="+sig)
+					put[c.ID] = strings.Contains(string(e), "token-time=15800000"+sig)
 				}
 			}
 			own.text, _ = json.Marshal(x.Ledger)
 		}
 		for r, err := range store.Entries(t.Context(), mirror.Query{}) {
 			require.NoError(t, err)
-			require.Contains(t, r.Content.Data, "Signature="+sig, r.ID)
+			require.Contains(t, r.Content.Data, "token-time=15800000"+sig, r.ID)
 			require.True(t, put[r.ID], "%s, signature %s", r.ID, sig)
 		}
 	}
