@@ -54,6 +54,7 @@ type Change struct {
 // A program is the reader of a Poll, with a table of its own. Nil is none.
 type program struct {
 	ledger  *ledger
+	shelf   *shelf
 	pending []Change // of an adoption, to come with the next document
 }
 
@@ -61,7 +62,7 @@ func newProgram(m *Mirror, l *ledger) *program {
 	if m.shelf == nil {
 		return nil
 	}
-	return &program{ledger: l}
+	return &program{ledger: l, shelf: m.shelf}
 }
 
 // read returns the changes by the entries and the tombstones of a document. An archive with the
@@ -71,8 +72,8 @@ func (p *program) read(s source, entries []*feedhistory.Entry, known map[string]
 		return nil
 	}
 	d := ranks.Document{Time: s.rank.Time, Place: s.rank.Seq, Subscription: s.window, Complete: s.voids, Replaces: s.replaces}
-	if s.same {
-		entries = nil
+	if s.same { // but for signatures in their addresses
+		entries = slices.DeleteFunc(slices.Clone(entries), func(e *feedhistory.Entry) bool { return s.versionOf(e) == s.digests.of(e) })
 	}
 	for _, e := range entries {
 		c := ranks.Copy{ID: e.ID, Version: s.versionOf(e), At: e.Updated}

@@ -48,6 +48,7 @@ func (r *Record) isBuried() bool {
 type effect struct {
 	content  bool    // the entry's content has changed
 	resigned bool    // only the signatures in its addresses have: no change, but the newest are to be given out
+	presumed bool    // nothing but the entry's ID was known before
 	raised   bool    // the rank of its copy has
 	touched  bool    // something else to store has changed
 	version  *Record // an earlier version of the entry to store: the document's copy, or nil
@@ -62,6 +63,7 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 	}
 	back := (r.Absence != 0 && c.Rank.Seq > r.Absence || r.isVoid(from.complete)) && !from.recalled
 	known := r.Copy.Digest != ""
+	did.presumed = r.Copy.Digest == presumedDigest
 	if c.Rank.isKept() && r.Tombstone != (TombstoneRecord{}) {
 		return did // a reader does not bring back entries the publisher has deleted
 	}
@@ -273,9 +275,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.again && mg.program != nil {
-		presumeAll(mg.feed.URL, entries, records)
-	}
+	mg.program.presume(s, entries, records)
 	if joined, err := mg.joinPosts(&s, records, settled); err != nil {
 		return nil, err
 	} else if joined {
@@ -508,7 +508,7 @@ func (mg *merger) settle(m *mergeResult, r *Record, before State, did *effect) {
 	if did.version != nil && mg.allowance.keep > 0 {
 		m.change.Versions = append(m.change.Versions, did.version)
 	}
-	isChange := r.State != before || did.content
+	isChange := r.State != before || did.content && !did.presumed
 	if isChange {
 		mg.count(r, before)
 		m.fresh = true

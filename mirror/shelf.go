@@ -5,8 +5,10 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
@@ -112,6 +114,23 @@ const foldAt = 1000
 // forgets reports whether entries may have been known of which the Ledger remembers nothing.
 func (s *shelf) forgets() bool { return s != nil && len(s.memo.others) >= otherLimit }
 
+// oldest returns the earliest time of an entry in the subscription document, as it was last read;
+// zero if there is none.
+func (s *shelf) oldest(l *ledger) (at time.Time) {
+	for _, f := range s.feeds {
+		for _, id := range l.Shown {
+			r := f.entries[id].record
+			if r == nil {
+				continue
+			}
+			if own := feedtime.First(r.Content.Published, r.Content.Updated); !own.IsZero() && (at.IsZero() || own.Before(at)) {
+				at = own
+			}
+		}
+	}
+	return at
+}
+
 // fold begins new lists, of what the rules need.
 func (s *shelf) fold(f *memoryFeed) {
 	k := *s.memo
@@ -147,19 +166,26 @@ func (k *memo) ledger() Ledger {
 	return Ledger{l: k.state.Ledger.l, memo: k}
 }
 
-// otherLimit is the maximum number of entries to know of besides the needed ones; of a paged
-// feed, twice as many as are in the subscription document, if these are more.
+// otherLimit is the maximum number of entries to know of besides the needed ones.
 const otherLimit = 128
+
+// others returns how many entries to know of besides the needed ones: of a paged feed, those of
+// some pages; of a document with more than shownLimit entries, some beyond these.
+func (l *ledger) others() int {
+	switch {
+	case len(l.Shown) >= shownLimit:
+		return shownLimit
+	case l.Kind == feedhistory.KindPaged:
+		return max(4*otherLimit, 2*len(l.Shown))
+	}
+	return otherLimit
+}
 
 // needed divides rows, in the order in which they came, into those the rules ask for by name, and
 // others.
 func (l *ledger) needed(rows []*Record, others []otherID) ([]*Record, []otherID) {
 	names := map[string]int{}
 	l.name(names)
-	limit := otherLimit
-	if l.Kind == feedhistory.KindPaged {
-		limit = max(limit, 2*len(l.Shown))
-	}
 	needed := make([]*Record, len(names))
 	var shown, archived []*Record
 	for _, r := range rows {
@@ -174,6 +200,9 @@ func (l *ledger) needed(rows []*Record, others []otherID) ([]*Record, []otherID)
 		}
 	}
 	needed = slices.DeleteFunc(needed, func(r *Record) bool { return r == nil })
+	if len(l.Shown) == 0 { // what comes next is compared with the newest
+		needed = append(needed, archived[:min(2, len(archived))]...)
+	}
 	slices.Reverse(shown)
 	others = slices.Concat(otherIDs(shown), others, otherIDs(archived)) // the last to leave the document come first
 	seen := map[otherID]bool{}
@@ -182,7 +211,7 @@ func (l *ledger) needed(rows []*Record, others []otherID) ([]*Record, []otherID)
 		seen[o>>1] = true
 		return isThere
 	})
-	return needed, others[:min(len(others), limit)]
+	return needed, others[:min(len(others), l.others())]
 }
 
 // name numbers the entries the rules ask for by their IDs: first those in the subscription
@@ -242,11 +271,17 @@ func presumed(feed, id string, wasShown bool) *Record {
 	return r
 }
 
-// presumeAll adds the entries of an archive read again to the records: it had most of them before.
-func presumeAll(feed string, entries []*feedhistory.Entry, records map[string]*Record) {
+// presume adds entries to the records of which the Ledger may have forgotten that they are known:
+// most of an archive that is read again, and those of a subscription document that are older than
+// all it showed before.
+func (p *program) presume(s source, entries []*feedhistory.Entry, records map[string]*Record) {
+	if p == nil || !s.again && !(s.window && p.shelf.forgets()) {
+		return
+	}
+	oldest := p.shelf.oldest(p.ledger)
 	for _, e := range entries {
-		if records[e.ID] == nil {
-			records[e.ID] = presumed(feed, e.ID, false)
+		if records[e.ID] == nil && (s.again || !e.Time().IsZero() && e.Time().Before(oldest)) {
+			records[e.ID] = presumed(p.shelf.memo.state.URL, e.ID, s.window)
 		}
 	}
 }
