@@ -20,12 +20,12 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-const reviewFeed = "http://model.example/feed"
+const programURL = "http://model.example/feed"
 
-// reviewSite serves bodies by path.
-type reviewSite map[string]func() string
+// programSite serves bodies by path.
+type programSite map[string]func() string
 
-func (s reviewSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s programSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f := s[r.URL.Path]
 	if f == nil {
 		http.NotFound(w, r)
@@ -57,17 +57,17 @@ outer:
 }
 
 // An entry is withdrawn from a window of more than 10,000.
-func TestReviewLargeWindow(t *testing.T) {
+func TestProgramLargeWindow(t *testing.T) {
 	docs := []string{big("", down(12_000, 1)...), big("", down(12_000, 1, 2001, 9_000)...)}
 	n := 0
-	site := reviewSite{"/feed": func() string { return docs[n] }}
+	site := programSite{"/feed": func() string { return docs[n] }}
 	store, own := mirror.NewMemory(), newRows()
 	for n = range docs {
 		m := newMirror(store, site)
-		r, err := m.Update(t.Context(), reviewFeed)
+		r, err := m.Update(t.Context(), programURL)
 		require.NoError(t, err)
 		p := newMirror(nil, site)
-		for x, err := range p.Poll(t.Context(), reviewFeed, own.ledger(t)) {
+		for x, err := range p.Poll(t.Context(), programURL, own.ledger(t)) {
 			require.NoError(t, err)
 			text, _ := json.Marshal(x.Ledger)
 			own.text = text
@@ -77,12 +77,12 @@ func TestReviewLargeWindow(t *testing.T) {
 }
 
 // Signatures in the addresses of an archive's entries.
-func TestReviewSignedArchive(t *testing.T) {
+func TestProgramSignedArchive(t *testing.T) {
 	sig := "1"
 	entry := func(id int) string {
 		return fmt.Sprintf(`<entry><id>urn:%d</id><title>T</title><updated>2004-01-01T00:00:00Z</updated><link rel="enclosure" href="http://cdn.example/%[1]d.mp3?token-time=15800000%s&amp;token-hash=%[2]sbGFzaGFzaGFzaGFzaGFzaGFzaGFzaA"/></entry>`, id, sig)
 	}
-	site := reviewSite{
+	site := programSite{
 		"/feed": func() string {
 			return `<feed xmlns="http://www.w3.org/2005/Atom" xmlns:fh="http://purl.org/syndication/history/1.0"><id>urn:f</id><title>F</title><link rel="prev-archive" href="/1"/>` + entry(2) + `</feed>`
 		},
@@ -94,12 +94,12 @@ func TestReviewSignedArchive(t *testing.T) {
 	for _, sig = range []string{"1", "2"} {
 		m := newMirror(store, site)
 		m.Revalidate = true
-		_, err := m.Update(t.Context(), reviewFeed)
+		_, err := m.Update(t.Context(), programURL)
 		require.NoError(t, err)
 		p := newMirror(nil, site)
 		p.Revalidate = true
 		put := map[string]bool{}
-		for x, err := range p.Poll(t.Context(), reviewFeed, own.ledger(t)) {
+		for x, err := range p.Poll(t.Context(), programURL, own.ledger(t)) {
 			require.NoError(t, err)
 			for _, c := range x.Changes {
 				if c.Op == mirror.OpPut {
@@ -134,7 +134,7 @@ func hostile(n int) string {
 	return `{"commits":1,"kept":"` + base64.StdEncoding.EncodeToString(b.Bytes()) + `"}`
 }
 
-func TestReviewHostile(t *testing.T) {
+func TestProgramHostile(t *testing.T) {
 	text := hostile(1_000_000)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -147,7 +147,7 @@ func TestReviewHostile(t *testing.T) {
 // What it costs to poll a feed of many archives, of which nothing has changed.
 func BenchmarkCalmPollOfArchives(b *testing.B) {
 	for _, n := range []int{2_500, 10_000, 20_000} {
-		site := reviewSite{}
+		site := programSite{}
 		for i := range n {
 			prev := ""
 			if i > 0 {
@@ -162,7 +162,7 @@ func BenchmarkCalmPollOfArchives(b *testing.B) {
 		m.Client.Budget.Documents = 1 << 30
 		var last mirror.Ledger
 		poll := func() {
-			for r, err := range m.Poll(b.Context(), reviewFeed, last) {
+			for r, err := range m.Poll(b.Context(), programURL, last) {
 				require.NoError(b, err)
 				last = r.Ledger
 			}
@@ -177,7 +177,7 @@ func BenchmarkCalmPollOfArchives(b *testing.B) {
 }
 
 // A Ledger can be marshalled while its walk goes on, and while others begin with it.
-func TestReviewRace(t *testing.T) {
+func TestProgramRace(t *testing.T) {
 	model := feedtest.NewModel("/feed", 1)
 	for range 60 {
 		model.Step()
@@ -200,7 +200,7 @@ func TestReviewRace(t *testing.T) {
 	var last mirror.Ledger
 	for k := range 6 {
 		m.Revalidate = k%2 == 0
-		for r, err := range m.Poll(t.Context(), reviewFeed, last) {
+		for r, err := range m.Poll(t.Context(), programURL, last) {
 			require.NoError(t, err)
 			use(r.Ledger)
 			last = r.Ledger
@@ -209,7 +209,7 @@ func TestReviewRace(t *testing.T) {
 				n++
 				go func() {
 					defer func() { done <- struct{}{} }()
-					for x := range newMirror(nil, model).Poll(t.Context(), reviewFeed, l) {
+					for x := range newMirror(nil, model).Poll(t.Context(), programURL, l) {
 						_, _ = json.Marshal(x.Ledger)
 					}
 				}()
@@ -230,7 +230,7 @@ func FuzzReviewLedger(f *testing.F) {
 	}
 	model.Become("archived")
 	m := newMirror(nil, model)
-	for r, err := range m.Poll(f.Context(), reviewFeed, mirror.Ledger{}) {
+	for r, err := range m.Poll(f.Context(), programURL, mirror.Ledger{}) {
 		require.NoError(f, err)
 		text, _ := json.Marshal(r.Ledger)
 		var form struct{ Kept []byte }
