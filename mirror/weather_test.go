@@ -1,6 +1,7 @@
 package mirror_test
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"hash/fnv"
@@ -284,6 +285,9 @@ func (s *schedule) hasAll(isEnd bool) {
 		case published[name] == text:
 		case published[name] == "" && (isGlitch || isOwn && (verdict == feedhistory.VerdictLossy || !isEnd || s.roads.weather.withdrawn[name])):
 			continue
+		case published[name] == "" && isOwn && s.wasAdopted(): // fh:complete speaks of its own generation only
+			undecided.earlier++
+			continue
 		case isOwn && verdict == feedhistory.VerdictLossy:
 			undecided.slid++
 			delete(published, name)
@@ -312,11 +316,22 @@ func (s *schedule) hasAll(isEnd bool) {
 //     its pages were read at several polls;
 //   - entries that are there twice, because their permalink and their text have changed since they
 //     were read;
+//   - entries of the feed as it was before it was taken for another one, which a complete document
+//     of the other leaves alone;
 //   - entries lost because two of them stood alone, in damaged documents, under the guid that all
 //     share: a guid that is used again at a later poll is a change;
 //   - schedules at whose end a window is owed, of archived feeds after damage and a notice in
 //     succession, mostly.
-var undecided struct{ slid, twice, reused, windows int }
+var undecided struct{ slid, twice, reused, windows, earlier int }
+
+// wasAdopted reports whether the feed was taken for another one.
+func (s *schedule) wasAdopted() bool {
+	f, err := s.feed()
+	require.NoError(s, err)
+	ledger, err := f.Ledger.MarshalJSON()
+	require.NoError(s, err)
+	return bytes.Contains(ledger, []byte(`"past":`))
+}
 
 // byText returns entries by the last word of their text, their ID at the publisher's.
 func byText(entries map[string]string) map[string]string {
