@@ -65,14 +65,14 @@ func newProgram(m *Mirror, l *ledger) *program {
 }
 
 // read returns the changes by the entries and the tombstones of a document. An archive with the
-// entries it had changes none of them.
+// entries it had changes none of them, except those with signatures in their addresses.
 func (p *program) read(s source, entries []*feedhistory.Entry, known map[string]bool) []Change {
 	if p == nil {
 		return nil
 	}
 	d := ranks.Document{Time: s.rank.Time, Place: s.rank.Seq, Subscription: s.window, Complete: s.voids, Replaces: s.replaces}
-	if s.same {
-		entries = nil
+	if s.same { // but for signatures in their addresses
+		entries = slices.DeleteFunc(slices.Clone(entries), func(e *feedhistory.Entry) bool { return s.versionOf(e) == s.digests.of(e) })
 	}
 	for _, e := range entries {
 		c := ranks.Copy{ID: e.ID, Version: s.versionOf(e), At: e.Updated}
