@@ -66,7 +66,7 @@ func newProgram(m *Mirror, l *ledger) *program {
 }
 
 // read returns the changes by the entries and the tombstones of a document. An archive with the
-// entries it had changes none of them.
+// entries it had changes none of them, except those with signatures in their addresses.
 func (p *program) read(s source, entries []*feedhistory.Entry, known map[string]bool) []Change {
 	if p == nil {
 		return nil
