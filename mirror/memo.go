@@ -58,6 +58,9 @@ func (k *memo) marshal(l ledger) ([]byte, error) {
 	return unescaped(ledgerForm{Commits: k.state.Commits, walkID: k.id, Kept: b.Bytes()})
 }
 
+// inflation is how many times as long a stored text may become, beyond a megabyte.
+const inflation = 200
+
 // unmarshalMemo reads what marshal has written. It returns nil for the Ledger of a Store.
 func unmarshalMemo(text []byte) (k *memo, err error) {
 	var form ledgerForm
@@ -68,8 +71,13 @@ func unmarshalMemo(text []byte) (k *memo, err error) {
 	if form.Kept == nil {
 		read = readEarlier
 	}
-	text, err = io.ReadAll(flate.NewReader(bytes.NewReader(append(form.Kept, form.Rows...))))
-	if err == nil {
+	packed := append(form.Kept, form.Rows...)
+	most := int64(len(packed))*inflation + 1<<20
+	text, err = io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), most))
+	switch {
+	case err == nil && int64(len(text)) == most:
+		err = errColumns
+	case err == nil:
 		k, err = read(text)
 	}
 	if err != nil {

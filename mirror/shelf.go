@@ -203,7 +203,7 @@ func (l *ledger) needed(rows []*Record, others []otherID) ([]*Record, []otherID)
 	if len(l.Shown) == 0 { // what comes next is compared with the newest
 		needed = append(needed, archived[:min(2, len(archived))]...)
 	}
-	slices.Reverse(shown)
+	slices.SortStableFunc(shown, func(a, b *Record) int { return b.Copy.compare(a.Copy) })
 	others = slices.Concat(otherIDs(shown), others, otherIDs(archived)) // the last to leave the document come first
 	seen := map[otherID]bool{}
 	others = slices.DeleteFunc(others, func(o otherID) bool {

@@ -56,8 +56,8 @@ func (r *Reading) Document() (*feedhistory.Document, error) {
 }
 
 // Poll polls a feed for a program that keeps entries in a table of its own, where Update
-// keeps them in a Store. It makes the requests of Update, comes to the same verdict, and
-// remembers what it has to in a Ledger; the zero Ledger is that of a feed never read:
+// keeps them in a Store. It comes to the same verdict as Update by the same requests, but for what
+// follows, and remembers what it has to in a Ledger; the zero Ledger is that of a feed never read:
 //
 //	for r, err := range m.Poll(ctx, url, ledger) {
 //		if err != nil {
@@ -76,9 +76,10 @@ func (r *Reading) Document() (*feedhistory.Document, error) {
 // remembers the entries in the subscription document, the archives, and digests of the ids of at
 // most 128 other entries, the newest; of a paged feed, twice as many as its subscription document
 // has, if these are more. So an older entry that comes again may be New, and one that comes under
-// another id, after a change from http to https, say, is two. A document stays owed that only
-// archives name to which the feed no longer leads, if it never answers. An entry with signatures in
-// its addresses is put whenever they change.
+// another id, after a change from http to https, say, is two. Two gaps stay that Update closes: a
+// document that never answers, and that only archives name to which the feed no longer leads; and
+// what was missed before a feed was rebuilt under other ids. An entry with signatures in its
+// addresses is put whenever they change.
 //
 // The error ends the walk. If there is no subscription document, or it is damaged, it is the
 // one of Report.Failure, and the last Reading before it has a Ledger that says when to try
