@@ -228,6 +228,18 @@ type mergeResult struct {
 	source  source
 }
 
+func newMergeResult(s source, records map[string]*Record, settled map[string]settledEntry, entries, keep int) *mergeResult {
+	flags := func() map[string]bool { return make(map[string]bool, entries) }
+	m := &mergeResult{
+		records: records, settled: settled, source: s, change: Commit{Keep: keep},
+		entries: flags(), known: flags(), shown: flags(), still: flags(), before: make(map[string]State, entries),
+	}
+	for id, e := range settled {
+		m.entries[id], m.known[id], m.shown[id], m.before[id], m.still[id] = true, true, true, Live, !e.Time().IsZero()
+	}
+	return m
+}
+
 // isShown reports whether the stored copy of an entry is a subscription document's.
 func (r *Record) isShown() bool { return r.Copy.Digest != "" && r.Copy.Rank.isOfSubscription() }
 
@@ -286,7 +298,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	if err := mg.ignoreCounters(&s, entries, records); err != nil {
 		return nil, err
 	}
-	m := &mergeResult{records: records, settled: settled, entries: make(map[string]bool, len(all)), known: make(map[string]bool, len(all)), shown: make(map[string]bool, len(all)), before: make(map[string]State, len(all)), still: make(map[string]bool, len(all)), source: s, change: Commit{Keep: mg.allowance.keep}}
+	m := newMergeResult(s, records, settled, len(all), mg.allowance.keep)
 	erased := func(id string) bool { return records[id] != nil && records[id].State == Erased }
 	entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return erased(e.ID) })
 	deleted := slices.DeleteFunc(slices.Clone(s.doc.Deleted), func(t feedhistory.Tombstone) bool { return erased(t.Ref) })
@@ -297,9 +309,6 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	unnamed, err := mg.unnamed(entries, records)
 	if err != nil {
 		return nil, err
-	}
-	for id, e := range settled {
-		m.entries[id], m.known[id], m.shown[id], m.before[id], m.still[id] = true, true, true, Live, !e.Time().IsZero()
 	}
 	stored := make(map[string]bool, len(records))
 	for id := range records {

@@ -111,7 +111,7 @@ func (s *shelf) commit(ctx context.Context, c *Commit) error {
 // foldAt is how many rows, beyond twice those needed, are kept until they are folded.
 const foldAt = 1000
 
-// forgets reports whether entries may have been known of which the Ledger remembers nothing.
+// forgets reports whether the Ledger may remember nothing of some entries.
 func (s *shelf) forgets() bool { return s != nil && len(s.memo.others) >= otherLimit }
 
 // oldest returns the earliest time of an entry in the subscription document, as it was last read;
@@ -271,9 +271,8 @@ func presumed(feed, id string, wasShown bool) *Record {
 	return r
 }
 
-// presume adds entries to the records of which the Ledger may have forgotten that they are known:
-// most of an archive that is read again, and those of a subscription document that are older than
-// all it showed before.
+// presume adds entries the Ledger may have forgotten to the records: those of an archive read
+// again, and those of a subscription document older than all it showed before.
 func (p *program) presume(s source, entries []*feedhistory.Entry, records map[string]*Record) {
 	if p == nil || !s.again && !(s.window && p.shelf.forgets()) {
 		return
