@@ -146,8 +146,11 @@ type Elements struct {
 	spaces []namespace    // of the document, or of entries read again
 	places [16]int        // where in spaces the namespace of a SpaceID was last
 	bases  xmlscan.BaseChain
-	rows   [32]knownRow // by their names, in Format and native
+	rows   *knownRows // in Format and native; nil for a single element, which repeats few
 }
+
+// knownRows are rows by their names.
+type knownRows [32]knownRow
 
 // A knownRow is the row of a name.
 type knownRow struct {
@@ -170,7 +173,7 @@ const mostSpaces = 32
 
 // New returns the elements of a document from the given URL, still without a Cursor.
 func New(text, url string) Elements {
-	return Elements{text: text, url: url, MaxURL: MaxURL, spaces: make([]namespace, 0, 8)}
+	return Elements{text: text, url: url, MaxURL: MaxURL, spaces: make([]namespace, 0, 8), rows: new(knownRows)}
 }
 
 // Fragment returns the children of an element read again: it is at the element's start
@@ -182,7 +185,7 @@ func Fragment(raw string, sc *xmlscan.Scope, format Format) *Elements {
 }
 
 // readers are for entries read again. Their memory is far larger than an entry.
-var readers = sync.Pool{New: func() any { return &Elements{Cursor: new(xmlscan.Cursor)} }}
+var readers = sync.Pool{New: func() any { return &Elements{Cursor: new(xmlscan.Cursor), rows: new(knownRows)} }}
 
 // Again is Fragment in memory used before. Release it after use.
 func Again(raw string, sc *xmlscan.Scope, format Format) *Elements {
@@ -207,7 +210,7 @@ func (r *Elements) reset(raw string, sc *xmlscan.Scope, format Format) {
 	r.ReadAgain(raw, sc.Bindings, sc.Clean)
 	r.bases.Reset()
 	if r.Format != format {
-		clear(r.rows[:])
+		r.rows.forget()
 	}
 	r.Format, r.MaxURL, r.text, r.url, r.lang = format, MaxURL, raw, sc.Base, sc.Lang
 	r.next = 0
@@ -224,7 +227,13 @@ func (r *Elements) Native() string { return r.native }
 func (r *Elements) SetNative(space string) {
 	if r.native != space {
 		r.native = space
-		clear(r.rows[:])
+		r.rows.forget()
+	}
+}
+
+func (k *knownRows) forget() {
+	if k != nil {
+		clear(k[:])
 	}
 }
 

@@ -347,6 +347,9 @@ func (r *Elements) NoteName() (row *Row, odd bool) {
 // row reports whether the row's name, or its namespace, is spelt in another way, or is RSS's below an
 // element that has none. It remembers the names it has found: the entries of a feed repeat the same few.
 func (r *Elements) row() (row *Row, odd bool) {
+	if r.rows == nil {
+		return r.findRow()
+	}
 	key := r.NameKey()
 	known := &r.rows[(key.First^key.Second^uint64(key.Space))*0x9e3779b97f4a7c15>>59]
 	if is := &known.key; is.First == key.First && is.Second == key.Second && is.Space == key.Space && is.Scope == key.Scope && key.Scope > 0 {
