@@ -14,16 +14,16 @@ import (
 // a flag counts even after the entries.
 func (r *documentReader) atomFeed() {
 	depth := r.xml.Depth()
-	r.xml.Native = r.xml.Space()
+	r.xml.SetNative(r.xml.Space())
 	r.xml.NoteName()
-	if !feedxml.IsAtom(r.xml.Native) {
+	if !feedxml.IsAtom(r.xml.Native()) {
 		r.note("namespace-unknown", "the feed element is read as Atom's, whose namespace is "+feedxml.Atom, r.xml.Offset())
 	}
-	r.doc.version, r.doc.Language = map[string]string{feedxml.Atom: "1.0", feedxml.Atom03: "0.3"}[r.xml.Native], r.xml.Language()
-	if r.xml.Prefix() != "" && feedxml.IsAtom(r.xml.Native) {
-		r.xml.Native = "" // children without the root's prefix and namespace are Atom's, too
+	r.doc.version, r.doc.Language = map[string]string{feedxml.Atom: "1.0", feedxml.Atom03: "0.3"}[r.xml.Native()], r.xml.Language()
+	if r.xml.Prefix() != "" && feedxml.IsAtom(r.xml.Native()) {
+		r.xml.SetNative("") // children without the root's prefix and namespace are Atom's, too
 	} else {
-		r.unnamed = r.xml.Native == ""
+		r.unnamed = r.xml.Native() == ""
 	}
 	r.children(depth, "entry")
 }
@@ -51,7 +51,7 @@ func (r *entryReader) settle(space string) (undecided bool) {
 	case r.isUnnamed(row):
 		r.noteUnnamed()
 	default:
-		r.xml.Native = space
+		r.xml.SetNative(space)
 	}
 	return false
 }

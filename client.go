@@ -259,7 +259,7 @@ func (c *Client) read(resp *fetch.Response, url string, known Known, head func(*
 		peek = nil
 	}
 	var cut error
-	l.text, response.digest, cut = resp.Text(peek)
+	l.text, response.digest, cut = resp.Text(known.Digest, peek)
 	if cut == nil && response.digest == known.Digest {
 		l.unchanged, l.known, l.response = true, known.validatedBy(response), response
 		return l

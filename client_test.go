@@ -37,7 +37,7 @@ import (
 
 // digestOf returns the digest of a body.
 func digestOf(body string) string {
-	_, digest, _ := (&fetch.Response{Body: io.NopCloser(strings.NewReader(body))}).Text(nil)
+	_, digest, _ := (&fetch.Response{Body: io.NopCloser(strings.NewReader(body))}).Text("", nil)
 	return digest
 }
 

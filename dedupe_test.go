@@ -499,6 +499,54 @@ func TestMergeErrors(t *testing.T) {
 	h, err = feedhistory.Merge(of(boom))
 	require.ErrorIs(t, err, boom)
 	require.Nil(t, h)
+
+	read := 0
+	_, err = feedhistory.Merge(func(yield func(*feedhistory.Reading, error) bool) {
+		for r, err := range of(one, boom, three) {
+			if read++; !yield(r, err) {
+				return
+			}
+		}
+	})
+	require.ErrorIs(t, err, boom)
+	require.Equal(t, 2, read, "an error ends the sequence")
+
+	var m feedhistory.Merger
+	require.False(t, m.Add(nil, nil))
+	_, err = m.History()
+	require.ErrorContains(t, err, "both the Reading and the error are nil")
+
+	newest, err := feedhistory.Parse(strings.NewReader(`<feed xmlns="http://www.w3.org/2005/Atom"><link rel="prev-archive" href="/1"/></feed>`), "http://a.example/feed")
+	require.NoError(t, err)
+	h, err = feedhistory.Merge(of(newest, boom))
+	require.ErrorIs(t, err, boom)
+	require.Len(t, h.Gaps, 2, "the link, and the end")
+	require.Equal(t, []string{"http://a.example/1", newest.URL}, []string{h.Gaps[0].URL, h.Gaps[0].From}, "what was due next")
+}
+
+// The kind of the history is that of its newest document, also if that has not changed.
+func TestMergeKind(t *testing.T) {
+	unchanged := func(kind feedhistory.Kind) *feedhistory.Reading {
+		return &feedhistory.Reading{Unchanged: true, Known: feedhistory.Known{Kind: kind}}
+	}
+	read := &feedhistory.Reading{Document: &feedhistory.Document{}}
+	for _, c := range []struct {
+		want     feedhistory.Kind
+		readings []*feedhistory.Reading
+	}{
+		{feedhistory.KindArchived, []*feedhistory.Reading{unchanged(feedhistory.KindArchived)}},
+		{feedhistory.KindArchived, []*feedhistory.Reading{unchanged(feedhistory.KindArchived), unchanged(feedhistory.KindPaged)}},
+		{feedhistory.KindArchived, []*feedhistory.Reading{unchanged(feedhistory.KindArchived), read}},
+		{feedhistory.KindPlain, []*feedhistory.Reading{read, unchanged(feedhistory.KindPaged)}},
+	} {
+		var m feedhistory.Merger
+		for _, r := range c.readings {
+			require.True(t, m.Add(r, nil))
+		}
+		h, err := m.History()
+		require.NoError(t, err)
+		require.Equal(t, c.want, h.Kind, len(c.readings))
+	}
 }
 
 func TestVerdict(t *testing.T) {

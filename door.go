@@ -20,6 +20,7 @@ var _ = door.Open(door.Functions{
 		}
 		return current.element(), nil
 	},
+	XML:       func(entry any) string { return entry.(*Entry).standalone() },
 	Head:      func(document any) feedxml.Head { return document.(*Document).section() },
 	Published: func(document any) any { return document.(*Document).published() },
 	IsStranger: func(doc, subscription any, ids, entries []string) bool {

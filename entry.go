@@ -177,6 +177,10 @@ func ReadEntry(format Format, data, base string) (*Entry, error) {
 
 // namespaceOf returns the declaration of an element's namespace; "" if it has none.
 func namespaceOf(element string) string {
+	const ofAtom = ` xmlns="` + feedxml.Atom + `"`
+	if strings.HasPrefix(element, "<entry"+ofAtom) { // nearly always
+		return ofAtom
+	}
 	s := xmlscan.NewFragment(element, nil, xmlscan.Unlimited())
 	if !s.Child(0) || s.Space() == "" {
 		return ""
@@ -217,13 +221,21 @@ func (e *Entry) element() feedxml.Element {
 // If the entry's fields were set since it was read, or it never was, XML returns an Atom
 // entry with the same content; nil if the ID is not valid.
 func (e *Entry) XML() []byte {
+	if text := e.standalone(); text != "" {
+		return []byte(text)
+	}
+	return nil
+}
+
+// standalone returns the text of XML, without a copy of an element that stands alone as it is.
+func (e *Entry) standalone() string {
 	e, err := e.current()
 	if err != nil || e.format() == FormatJSONFeed {
-		return nil
+		return ""
 	}
 	scope := e.surroundings()
 	start, rest := scope.Standalone(e.raw, e.lenient)
-	return []byte(start + rest)
+	return start + rest
 }
 
 // Signed returns the entry with the authors of its feed, if it is an entry of Atom or of a
@@ -346,18 +358,18 @@ func (r *entryReader) addLinks(read func(Links) Links) {
 // read reads the current entry or item. Only its own children count: elements in a source
 // or in the content describe something else.
 func (r *entryReader) read(e *Entry) {
-	depth, lenient, outer := r.xml.Depth(), r.xml.Lenient(), r.xml.Native
+	depth, lenient, outer := r.xml.Depth(), r.xml.Lenient(), r.xml.Native()
 	var s entryState
 	about, space := "", r.xml.Space()
 	isAtom := r.xml.Format == feedxml.FormatAtom
 	undecided := isAtom && outer == "" && space != ""
 	if !undecided {
-		r.xml.Native = space
+		r.xml.SetNative(space)
 	}
 	if !isAtom {
 		about = r.xml.About()
 	}
-	var texts feedxml.TextFinder
+	texts := feedxml.TextFinder{Simple: len(r.xml.Bases()) == e.scope.Bases && r.xml.Language() == e.scope.Lang}
 	r.tell(feedxml.Begins)
 	for r.xml.Child(depth) {
 		if undecided {
@@ -369,8 +381,8 @@ func (r *entryReader) read(e *Entry) {
 		texts.Look(&r.xml, row, r.start)
 		r.child(e, row, &s)
 	}
-	r.qualify = space != r.xml.Native
-	r.xml.Native = outer
+	r.qualify = space != r.xml.Native()
+	r.xml.SetNative(outer)
 	e.Links = r.list.links()
 	if e.ID == "" {
 		e.ID = cmp.Or(trim(about), s.otherID)
@@ -610,7 +622,11 @@ func (l *entryList) keep(e *Entry, offset int, need xmlscan.Loan) {
 	if e.asRead(); e.ID == "" {
 		e.identify(l.in.doc.Format)
 	}
-	l.in.doc.Entries = append(l.in.doc.Entries, e)
+	doc := l.in.doc
+	if n := len(doc.Entries); n == cap(doc.Entries) && n > 0 {
+		doc.Entries = slices.Grow(doc.Entries, min(2*n+8, l.expected()))
+	}
+	doc.Entries = append(doc.Entries, e)
 }
 
 // noteShared notes an id which several entries share although they have neither title nor link
@@ -636,8 +652,9 @@ func (l *entryList) noteShared() {
 // place of the second entry.
 func (l *entryList) shared() (places []int) {
 	entries := l.in.doc.Entries
-	const few = 64 // comparing the ends of IDs in pairs is faster than a map
+	const few = 64 // a map of so many costs more than a table of the ends of their IDs
 	var ends [few]uint64
+	var slots [2 * few]uint8 // the numbers, from 1 on, of the entries by these
 	var first map[string]*Entry
 	if len(entries) > few {
 		first = make(map[string]*Entry, len(entries))
@@ -648,11 +665,14 @@ func (l *entryList) shared() (places []int) {
 			first[e.ID] = e
 		} else if first == nil {
 			ends[i] = endOf(e.ID)
-			for k, end := range ends[:i] {
-				if end == ends[i] && entries[k].ID == e.ID {
+			slot := ends[i] * 0x9e3779b97f4a7c15 >> 57
+			for ; slots[slot] > 0 && other == nil; slot = (slot + 1) % (2 * few) {
+				if k := slots[slot] - 1; ends[k] == ends[i] && entries[k].ID == e.ID {
 					other = entries[k]
-					break
 				}
+			}
+			if other == nil {
+				slots[slot] = uint8(i + 1)
 			}
 		}
 		isNoted := func(k int) bool { return entries[k].ID == e.ID }

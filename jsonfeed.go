@@ -285,7 +285,7 @@ func jsonPlaces(p jsonfeed.Places) feedxml.Places {
 	places := feedxml.Places{}
 	for i, at := range [...]int{p.Title, p.Summary, p.Content} {
 		if at = cmp.Or(at, -1); at <= math.MaxInt32 && at >= math.MinInt32 {
-			places[i] = int32(at)
+			places.At[i] = int32(at)
 		}
 	}
 	return places
@@ -293,9 +293,9 @@ func jsonPlaces(p jsonfeed.Places) feedxml.Places {
 
 // jsonText returns one of a JSON Feed item's texts.
 func (e *Entry) jsonText(which feedxml.TextOf) Text {
-	place := int(e.texts[which])
+	place := int(e.texts.At[which])
 	if place == 0 {
-		place = int(jsonPlaces(jsonfeed.ReadItem(e.raw).Places)[which])
+		place = int(jsonPlaces(jsonfeed.ReadItem(e.raw).Places).At[which])
 	}
 	t := Text{Type: textPlain, Base: e.scope.Base}
 	switch {

@@ -268,7 +268,7 @@ func (r *documentReader) document() {
 	case strings.EqualFold(root, "rss"), root == "RDF" && space == feedxml.RDF:
 		r.begin(FormatRSS)
 		if root != "RDF" {
-			r.xml.Native = space
+			r.xml.SetNative(space)
 		}
 		r.rss()
 	default:
@@ -317,7 +317,7 @@ func (r *documentReader) wrapped(name string) {
 	r.enter()
 	noted := false
 	for r.xml.Child(depth) {
-		if r.xml.Local() != name || r.xml.Space() != r.xml.Native && r.xml.Space() != "" && feedxml.RDFVersion(r.xml.Space()) == "" {
+		if r.xml.Local() != name || r.xml.Space() != r.xml.Native() && r.xml.Space() != "" && feedxml.RDFVersion(r.xml.Space()) == "" {
 			continue
 		}
 		if !noted {
@@ -818,23 +818,22 @@ func (r *documentReader) findDamage() {
 	if r.err != nil || r.xml.Err() != nil {
 		return
 	}
-	at := func(place int) func() (int, bool) { return func() (int, bool) { return place, place >= 0 } }
 	for _, loss := range [...]struct {
-		find    func() (at int, ok bool)
+		find    func(*documentReader) (at int, ok bool)
 		outcome lossOutcome
 		what    string
 	}{ // the worst first
-		{r.swallowed, lossFails, "because of damage, an entry is inside another element, where it is not read"},
-		{at(r.entries.leftOut), lossFails, "an entry is left out because its id is damaged"},
-		{at(r.entries.twoInOne), lossFails, "an entry has two ids, or two links instead of an id: damage has merged two entries"},
-		{r.outsideEntries, lossOfEntries, "a part of an entry is outside all entries: the rest is not read"},
-		{r.xml.Mender.Lost, lossOfEntries, "an entry has lost its beginning or its end: the rest of it is not read, nor what may have been next to it"},
-		{func() (int, bool) { return r.hidden(true) }, lossOfEntries, "a CDATA section without its end has the beginning of another entry, which is not read"},
-		{r.entryAfterRoot, lossOfEntries, "there are entries after the end of the root element, where they are not read"},
-		{r.xml.Mender.Outside, lossOfLink, "damage outside the entries: a link to older entries may be lost"},
-		{at(r.entries.linkAt), lossOfLink, "an entry without an end tag has a link that may belong to the feed"},
+		{(*documentReader).swallowed, lossFails, "because of damage, an entry is inside another element, where it is not read"},
+		{func(r *documentReader) (int, bool) { return r.entries.leftOut, r.entries.leftOut >= 0 }, lossFails, "an entry is left out because its id is damaged"},
+		{func(r *documentReader) (int, bool) { return r.entries.twoInOne, r.entries.twoInOne >= 0 }, lossFails, "an entry has two ids, or two links instead of an id: damage has merged two entries"},
+		{(*documentReader).outsideEntries, lossOfEntries, "a part of an entry is outside all entries: the rest is not read"},
+		{func(r *documentReader) (int, bool) { return r.xml.Mender.Lost() }, lossOfEntries, "an entry has lost its beginning or its end: the rest of it is not read, nor what may have been next to it"},
+		{func(r *documentReader) (int, bool) { return r.hidden(true) }, lossOfEntries, "a CDATA section without its end has the beginning of another entry, which is not read"},
+		{(*documentReader).entryAfterRoot, lossOfEntries, "there are entries after the end of the root element, where they are not read"},
+		{func(r *documentReader) (int, bool) { return r.xml.Mender.Outside() }, lossOfLink, "damage outside the entries: a link to older entries may be lost"},
+		{func(r *documentReader) (int, bool) { return r.entries.linkAt, r.entries.linkAt >= 0 }, lossOfLink, "an entry without an end tag has a link that may belong to the feed"},
 	} {
-		if at, ok := loss.find(); ok {
+		if at, ok := loss.find(r); ok {
 			r.failAt(at, ReasonMalformed, clauseXML, loss.what)
 			if loss.outcome != lossFails {
 				r.doc.damage, r.err = &damage{r.err, loss.outcome == lossOfEntries}, nil

@@ -841,6 +841,16 @@ func TestWalkIsLazy(t *testing.T) {
 	}
 }
 
+// Where a copy of an archive is the current document, the feed is known by the current URL.
+func TestWalkBeginsAtTheCopy(t *testing.T) {
+	site := feedtest.Serve(t, string(feedtest.ReadFile(t, "testdata/walk/current-is-still-a-copy-of-an-archive.txtar")))
+	client := &feedhistory.Client{AllowPrivate: true, NoGuess: true}
+	t.Cleanup(client.CloseIdle)
+	h, err := client.Fetch(t.Context(), site.URL+"/feed.atom")
+	require.NoError(t, err)
+	require.Equal(t, site.URL+"/latest.atom", h.Head.URL)
+}
+
 // Leaving a walk early ends it; TestMain would notice a leak.
 func TestWalkCanBeLeft(t *testing.T) {
 	for leave := range 3 {

@@ -755,11 +755,11 @@ func (s *outliner) see(links, entries int, event feedxml.Event, r *feedxml.Eleme
 		if row.Name != r.Local() || !r.IsOwn() && row.Feed != feedxml.MeansDeleted { // a misspelt name is not the format's
 			row = &feedxml.Row{}
 		}
-		at, format, native := r.Offset(), r.Format, r.Native
+		at, format, native := r.Offset(), r.Format, r.Native()
 		s.at = at
 		s.pending = func(end int) {
 			s.Elements = feedxml.Again(s.text[at:max(at, end)], p.scope, format)
-			s.Native = native
+			s.SetNative(native)
 			s.child(p, row)
 			s.Release()
 		}
@@ -922,7 +922,7 @@ func (s *outliner) flag(head bool) bool {
 	if name != "complete" && name != "archive" {
 		return false
 	}
-	plain := head && (space == s.Native || space == "" || s.IsOwn())
+	plain := head && (space == s.Native() || space == "" || s.IsOwn())
 	if !plain && !historyNamespace.MatchString(space) {
 		return false
 	}

@@ -427,12 +427,12 @@ func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format, writ
 	var elements strings.Builder
 	for _, raw := range head.Others {
 		r, scope := feedxml.Again(raw, head.Scope, head.Format), *head.Scope
-		native, isStranger := r.Native, d.Format == feedhistory.FormatAtom && r.Cursor.Space() == "" && !hasNoNamespace()
+		native, isStranger := r.Native(), d.Format == feedhistory.FormatAtom && r.Cursor.Space() == "" && !hasNoNamespace()
 		if isStranger && format == feedhistory.FormatRSS { // which would take it for its own
 			r.Release()
 			continue
 		}
-		r.Native = "" // the element is not the format's because of its own namespace
+		r.SetNative("") // the element is not the format's because of its own namespace
 		row := r.Row()
 		has := written.has(row, r.IsOwn())
 		if !w.isBefore(3) {
@@ -443,7 +443,7 @@ func (w *Writer) headAs(d *feedhistory.Document, format feedhistory.Format, writ
 			r.Release()
 			continue
 		}
-		r.Native = native
+		r.SetNative(native)
 		if !markup.MayBeRelative(raw) && (r.Row().Form < feedxml.PersonForm || !relativeText.MatchString(raw)) {
 			scope.Base = "" // feedparser takes an attribute of docs for its value
 		}
@@ -493,7 +493,7 @@ var relativeText = regexp.MustCompile(`>\s*[^<:\s][^<:]*<|<!\[CDATA\[`)
 // says the same already. The elements of RSS have the namespace feedxml.RSS2 in Atom, those
 // of Atom their own in RSS, so both survive the way back.
 func carried(r *feedxml.Elements, element string, format feedhistory.Format) string {
-	r.Native = ""
+	r.SetNative("")
 	switch space := r.Cursor.Space(); {
 	case r.Format == feedxml.FormatRSS && space == "":
 		return feedxml.Into(feedxml.RSS2, element)

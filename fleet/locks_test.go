@@ -59,7 +59,8 @@ func TestReadOnlyRole(t *testing.T) {
 	dsn := newDatabase(t)
 	db := open(t, dsn)
 	subscribe(t, db, "http://host.example/feed")
-	sql(t, db, `CREATE ROLE watcher; GRANT pg_read_all_data TO watcher`)
+	// A role is the server's, so an earlier run has left it.
+	sql(t, db, `DROP ROLE IF EXISTS watcher; CREATE ROLE watcher; GRANT pg_read_all_data TO watcher`)
 	reader := open(t, dsn+"&role=watcher")
 	require.EqualValues(t, 1, status(t, reader).Feeds)
 	_, err := reader.Subscribe(t.Context(), []string{"http://other.example/feed"})

@@ -259,7 +259,7 @@ func (cr *chainReading) oweAsBefore(c *chainPath) {
 // writeOff crosses out the documents which the poll has asked for in vain, and which the
 // chain neither names nor needs: it has all entries of those that named them.
 func (cr *chainReading) writeOff(c *chainPath) {
-	f, l, rebuilt := cr.feed, cr.ledger, cr.had && !cr.joined // of a feed read for the first time, nothing was known
+	f, l, rebuilt := cr.feed, cr.ledger, cr.had && !cr.joined && !cr.m.shelf.forgets() // of a feed read for the first time, nothing was known
 	isNeeded := func(url string) bool { return !rebuilt && !cr.gone[url] && !cr.isCovered(url, c.current) }
 	isOwed := func(d debt) bool {
 		return d.Poll < f.Polls || !cr.backlog.isAskedAgain(d) || c.named[d.URL] || slices.ContainsFunc(d.namedBy(), func(url string) bool {

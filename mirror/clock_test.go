@@ -30,7 +30,7 @@ func TestWrongClocks(t *testing.T) {
 	for seed := range feedtest.Seeds(*clocks) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 2))
-			s := &schedule{t, newRoads(feedtest.NewModel("/feed", seed), random), random, mirror.NewMemory(), []string{fmt.Sprint("seed ", seed)}}
+			s := &schedule{t, newRoads(feedtest.NewModel("/feed", seed), random), random, mirror.NewMemory(), []string{fmt.Sprint("seed ", seed)}, nil}
 			model := s.roads.model
 			for range 5 + random.IntN(30) {
 				s.story = append(s.story, model.Step())

@@ -32,7 +32,8 @@ const landing = 10 * time.Second
 // of earlier documents wait as one group while another is in flight.
 type commits struct {
 	ctx     context.Context
-	store   Store
+	commit  func(context.Context, *Commit) error
+	inline  bool          // commits are made in the goroutine of the walk: they yield to a loop that ranges over it
 	feed    *Feed         // the state for the next commit
 	prepare func(*Commit) // updates the state for a change
 
@@ -115,9 +116,9 @@ func (cs *commits) depart() {
 			ended()
 			cancel()
 		}()
-		f.err = cs.store.Commit(ctx, c)
+		f.err = cs.commit(ctx, c)
 	}
-	if _, yields := cs.store.(*shelf); yields { // to the loop that ranges over a Poll, in its goroutine
+	if cs.inline {
 		commit()
 	} else {
 		go commit()
@@ -158,7 +159,7 @@ func (cs *commits) last(ctx context.Context) error {
 	c := &cs.waiting.change
 	cs.prepare(c)
 	c.Feed = cs.feed
-	err := cs.store.Commit(ctx, c)
+	err := cs.commit(ctx, c)
 	if err == nil {
 		cs.waiting = nil
 	}
@@ -199,6 +200,7 @@ func (g *group) add(c *Commit) {
 	}
 	to.Put, to.Touch = append(to.Put, c.Put...), append(to.Touch, c.Touch...)
 	to.Versions, to.Documents = append(to.Versions, c.Versions...), append(to.Documents, c.Documents...)
+	to.changes = append(to.changes, c.changes...)
 	to.Keep, to.Forget = max(to.Keep, c.Keep), to.Forget || c.Forget
 	g.documents++
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 
 	"github.com/feedhistory/feedhistory"
 	website "github.com/feedhistory/feedhistory/examples/site"
@@ -49,17 +48,37 @@ func Example() {
 // A table is a program's own table of entries, with the memory of one feed. Each Reading
 // changes it in one transaction.
 type table struct {
-	titles map[string]string
+	rows   map[string]entry
 	ledger []byte // as it is stored
 }
 
-// store stores a reading, in one transaction.
+// An entry is a row of the table; without a title, it was deleted.
+type entry struct{ rank, title string }
+
+// store stores a reading, in one transaction: of each Change, the comment of its Op has the
+// statement for a database.
 func (t *table) store(r *mirror.Reading) (err error) {
-	for _, e := range slices.Concat(r.Added, r.Changed) {
-		t.titles[e.ID] = e.Content.Title
-	}
-	for _, e := range r.Deleted {
-		delete(t.titles, e.ID)
+	for _, c := range r.Changes {
+		switch row, ok := t.rows[c.ID]; c.Op {
+		case mirror.OpPut:
+			put := entry{rank: c.Rank}
+			if c.Entry != nil {
+				put.title = c.Entry.Title().Plain()
+			}
+			if !ok || c.Rank >= row.rank {
+				t.rows[c.ID] = put
+			}
+		case mirror.OpKeep:
+			if ok && row.rank < c.Rank {
+				t.rows[c.ID] = entry{c.Rank, row.title}
+			}
+		case mirror.OpClear:
+			for id, row := range t.rows {
+				if row.rank >= c.Since && row.rank < c.Rank && row.title != "" {
+					t.rows[id] = entry{rank: c.Rank}
+				}
+			}
+		}
 	}
 	t.ledger, err = json.Marshal(r.Ledger)
 	return err
@@ -81,7 +100,7 @@ func (t *table) read(m *mirror.Mirror, url string, most int) error {
 		if err := t.store(r); err != nil {
 			return err
 		}
-		fmt.Println(len(r.Added), "added,", len(t.titles), "entries:", r.Ledger.Feed().Verdict)
+		fmt.Println(len(r.Changes), "changes,", len(t.rows), "entries:", r.Ledger.Feed().Verdict)
 		if most--; most == 0 {
 			return nil
 		}
@@ -106,9 +125,9 @@ func ExampleNewLedger() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Println(r.Response.Status, len(r.Added), "added:", r.Ledger.Feed().Verdict, r.Ledger.Follows(ledger))
+		fmt.Println(r.Response.Status, len(r.Changes), "changes:", r.Ledger.Feed().Verdict, r.Ledger.Follows(ledger))
 	}
-	// Output: 304 0 added: unknown true
+	// Output: 304 0 changes: unknown true
 }
 
 // A program with its own tables walks an archived feed, and a paged one. The first walks
@@ -118,7 +137,7 @@ func ExampleMirror_Poll() {
 	defer stop()
 	m := &mirror.Mirror{Client: client}
 	for _, path := range []string{website.Archived, website.Paged} {
-		t := &table{titles: map[string]string{}}
+		t := &table{rows: map[string]entry{}}
 		for _, most := range []int{1, 100, 100} {
 			if err := t.read(m, home+path, most); err != nil {
 				fmt.Println(err)
@@ -126,14 +145,14 @@ func ExampleMirror_Poll() {
 		}
 	}
 	// Output:
-	// 2 added, 2 entries: partial
-	// 1 added, 3 entries: partial
-	// 1 added, 4 entries: whole
-	// 0 added, 4 entries: whole
-	// 0 added, 4 entries: whole
-	// 1 added, 1 entries: partial
-	// 1 added, 2 entries: lossy
-	// 0 added, 2 entries: lossy
+	// 2 changes, 2 entries: partial
+	// 1 changes, 3 entries: partial
+	// 1 changes, 4 entries: whole
+	// 0 changes, 4 entries: whole
+	// 0 changes, 4 entries: whole
+	// 1 changes, 1 entries: partial
+	// 1 changes, 2 entries: lossy
+	// 0 changes, 2 entries: lossy
 }
 
 // A program asks for the changes since it last looked, deletions included.

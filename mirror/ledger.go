@@ -12,6 +12,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/ranks"
 )
 
 // A Ledger is the memory of a feed from one reading to the next. A gap is a debt: it is
@@ -20,11 +21,11 @@ import (
 // read. A Store keeps it, in the form it marshals to, and understands nothing of it.
 //
 // The Ledger of a Poll is all that is remembered of the feed, for a program without a
-// Store: the state of the feed, its archive documents, and some fifty bytes for each
-// of its entries.
+// Store: the state of the feed, some 25 bytes for each archive document and each entry of the
+// subscription document, and digests of the ids of some others.
 type Ledger struct {
 	l    ledger
-	kept *ledgerFeed // nil if it is not of a Poll
+	memo *memo // nil if it is not of a Poll
 }
 
 // A ledger is the content of a Ledger, as it is stored.
@@ -66,6 +67,11 @@ type lastReading struct {
 	Rank   Rank  `json:"rank,omitzero"`
 	Stored []int `json:"stored,omitempty"`
 
+	// Twelve bytes for each of these entries whose row is as the document shows the entry, zeros
+	// for others, while the feed has Ahead more Commits than Polls; see merger.settled.
+	Rows  []byte `json:"settled,omitempty"`
+	Ahead int64  `json:"ahead,omitempty"`
+
 	Former    *former   `json:"former,omitempty"`    // the reading before a notice in its place; nil if there is none
 	Unordered bool      `json:"unordered,omitempty"` // the order of its entries has been seen to change
 	IDs       []string  `json:"ids,omitempty"`       // the feed's ids
@@ -94,6 +100,7 @@ type upkeep struct {
 	Move     *move                `json:"move,omitempty"`    // the latest permanent redirect; nil if it is not recent
 	Counted  int64                `json:"counted,omitempty"` // see Ledger.Proof
 	Clock    time.Time            `json:"clock,omitzero"`    // the latest moment of a reading: the ranks of undated documents never go back
+	Table    *ranks.Table         `json:"-"`                 // of a Poll's program; nil if the entries are in a Store
 }
 
 // A census is the result of a Keep.
@@ -126,9 +133,10 @@ type stranger struct {
 
 // A generation is the state of an earlier feed at the address of an adopted one.
 type generation struct {
-	Title  string `json:"title,omitempty"`
-	Head   string `json:"head,omitempty"`
-	Ledger ledger `json:"ledger"`
+	Title  string       `json:"title,omitempty"`
+	Head   string       `json:"head,omitempty"`
+	Ledger ledger       `json:"ledger"`
+	Table  *ranks.Table `json:"ranks,omitempty"` // of a Poll's program, without rows; nil if the entries are in a Store
 }
 
 // A debtKind is the kind of the missing part, which decides the event that pays for it.
@@ -308,6 +316,15 @@ func (d *debt) names(url string) {
 	} else if url != "" && url != d.From && !slices.Contains(d.Names, url) && len(d.Names) < sideLimit {
 		d.Names = append(slices.Clone(d.Names), url)
 	}
+}
+
+// namedLatest notes the document through which the one owed was last requested.
+func (d *debt) namedLatest(url string) {
+	if url == "" || url == d.From {
+		return
+	}
+	others := slices.DeleteFunc(slices.Clone(d.namedBy()), func(other string) bool { return other == url })
+	d.From, d.Names = url, others[:min(len(others), sideLimit)]
 }
 
 // namedBy returns the documents that link to the one owed.
@@ -540,6 +557,7 @@ func (l *Ledger) Reset(chain bool) {
 		l.l.Known = feedhistory.Known{}
 	}
 	l.l.Known.ETag, l.l.Known.LastModified, l.l.Known.Digest = "", "", ""
+	l.l.Rows, l.l.Ahead = nil, 0
 }
 
 func (l *ledger) isUnverified() bool {
@@ -571,16 +589,21 @@ type shownEntry struct {
 	id      string
 	version uint32
 	back    bool // it had left the document before, so it proves nothing
-	held    bool // its row has an older rank than the ledger
+	held    bool // its row has no newer rank than the ledger
+	row     rowKey
 }
 
 // shown returns the entries of the latest reading.
 func (l *lastReading) shown() (shown []shownEntry) {
+	shown = slices.Grow(shown, len(l.Shown))
 	for i, id := range l.Shown {
 		shown = append(shown, shownEntry{id: id, version: binary.BigEndian.Uint32(l.Versions[4*i:])})
 	}
 	for _, i := range l.Back {
 		shown[i].back = true
+	}
+	for i := range len(l.Rows) / len(rowKey{}) {
+		shown[i].row = rowKey(l.Rows[i*len(rowKey{}):])
 	}
 	if l.Rank == (Rank{}) {
 		return shown
@@ -595,7 +618,9 @@ func (l *lastReading) shown() (shown []shownEntry) {
 }
 
 func (l *lastReading) setShown(shown []shownEntry) {
-	l.Shown, l.Versions, l.Back, l.Stored = nil, nil, nil, nil
+	l.Shown, l.Versions, l.Back, l.Stored, l.Rows = nil, nil, nil, nil, nil
+	isAnySettled := slices.ContainsFunc(shown, func(e shownEntry) bool { return e.row != rowKey{} })
+	l.Shown, l.Versions = slices.Grow(l.Shown, len(shown)), slices.Grow(l.Versions, 4*len(shown))
 	for i, e := range shown {
 		l.Shown, l.Versions = append(l.Shown, e.id), binary.BigEndian.AppendUint32(l.Versions, e.version)
 		if e.back {
@@ -603,6 +628,9 @@ func (l *lastReading) setShown(shown []shownEntry) {
 		}
 		if !e.held {
 			l.Stored = append(l.Stored, i)
+		}
+		if isAnySettled {
+			l.Rows = append(l.Rows, e.row[:]...)
 		}
 	}
 	if len(l.Stored) == len(shown) {
@@ -613,7 +641,8 @@ func (l *lastReading) setShown(shown []shownEntry) {
 // check returns an error if the lists of a ledger do not fit.
 func (l *ledger) check() error {
 	isNone := func(i int) bool { return i < 0 || i >= len(l.Shown) }
-	if len(l.Versions) != 4*len(l.Shown) || slices.ContainsFunc(slices.Concat(l.Back, l.Stored), isNone) {
+	if len(l.Versions) != 4*len(l.Shown) || slices.ContainsFunc(slices.Concat(l.Back, l.Stored), isNone) ||
+		len(l.Rows) > 0 && len(l.Rows) != len(rowKey{})*len(l.Shown) {
 		return errors.New("the lists of the ledger's entries do not fit")
 	}
 	if l.Past != nil {
@@ -630,8 +659,8 @@ func (l ledger) clone() ledger {
 
 // MarshalJSON implements json.Marshaler.
 func (l Ledger) MarshalJSON() ([]byte, error) {
-	if l.kept != nil {
-		return l.kept.marshal(l.l)
+	if l.memo != nil {
+		return l.memo.marshal(l.l)
 	}
 	return unescaped(l.l.utc())
 }
@@ -682,7 +711,7 @@ func (l ledger) utc() *ledger {
 		*t = t.UTC()
 	}
 	if l.Past != nil {
-		l.Past = &generation{l.Past.Title, l.Past.Head, *l.Past.Ledger.utc()}
+		l.Past = &generation{l.Past.Title, l.Past.Head, *l.Past.Ledger.utc(), l.Past.Table}
 	}
 	return &l
 }
@@ -690,8 +719,8 @@ func (l ledger) utc() *ledger {
 // UnmarshalJSON implements json.Unmarshaler.
 func (l *Ledger) UnmarshalJSON(text []byte) error {
 	*l = Ledger{}
-	if kept, err := unmarshalFeed(text); kept != nil || err != nil {
-		*l = kept.ledger()
+	if memo, err := unmarshalMemo(text); memo != nil || err != nil {
+		*l = memo.ledger()
 		return err
 	}
 	if err := json.Unmarshal(text, &l.l); err != nil {

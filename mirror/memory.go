@@ -31,9 +31,10 @@ type memory struct {
 
 type memoryFeed struct {
 	state     *Feed
-	entries   map[string]memoryEntry // by ID
-	documents []*DocumentRecord      // in the order of their commits
-	posts     map[string]string      // the shortKey of each entry's Post, by ID; only in a shelf
+	entries   map[string]memoryEntry     // by ID
+	documents []*DocumentRecord          // in the order of their commits
+	names     map[string]*DocumentRecord // of the documents, by each of their names: the latest commit counts
+	own       map[string]*DocumentRecord // by URL
 }
 
 func newMemoryFeed(state *Feed) *memoryFeed {
@@ -113,10 +114,8 @@ func (m *memory) Document(ctx context.Context, feed, url string) (*DocumentRecor
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range slices.Backward(f.documents) {
-		if slices.Contains(d.Names, url) {
-			return d.clone(), nil
-		}
+	if d := f.names[url]; d != nil {
+		return d.clone(), nil
 	}
 	return nil, fmt.Errorf("document %s: %w", url, ErrNotFound)
 }
@@ -295,11 +294,39 @@ func (e *memoryEntry) prune(keep int) {
 // putDocuments stores the documents of a change.
 func (f *memoryFeed) putDocuments(c *Commit) {
 	if c.Forget {
-		f.documents = nil
+		f.documents, f.names, f.own = nil, nil, nil
 	}
 	for _, d := range c.Documents {
-		f.documents = slices.DeleteFunc(f.documents, func(o *DocumentRecord) bool { return o.URL == d.URL })
-		f.documents = append(f.documents, d.clone())
+		f.putDocument(d.clone())
+	}
+}
+
+// putDocument stores a document, whose names are its own from now on.
+func (f *memoryFeed) putDocument(d *DocumentRecord) {
+	if f.names == nil {
+		f.names, f.own = map[string]*DocumentRecord{}, map[string]*DocumentRecord{}
+	}
+	var lost []string // the names that an earlier document may have again
+	if old := f.own[d.URL]; old != nil {
+		for _, name := range old.Names {
+			if !slices.Contains(d.Names, name) {
+				lost = append(lost, name)
+			}
+		}
+		i := slices.Index(f.documents, old)
+		f.documents = slices.Delete(f.documents, i, i+1)
+	}
+	f.documents, f.own[d.URL] = append(f.documents, d), d
+	for _, name := range d.Names {
+		f.names[name] = d
+	}
+	for _, name := range lost {
+		delete(f.names, name)
+		for _, o := range f.documents {
+			if slices.Contains(o.Names, name) {
+				f.names[name] = o
+			}
+		}
 	}
 }
 
@@ -347,7 +374,6 @@ type feedForm struct {
 
 type entryForm struct {
 	ID       string    `json:"id"`
-	Post     string    `json:"post,omitempty"`
 	Versions []*Record `json:"versions,omitempty"`
 	*Record
 }
@@ -357,7 +383,7 @@ func (f *memoryFeed) form() *feedForm {
 	form := &feedForm{Feed: f.state, Commits: f.state.Commits, Documents: f.documents}
 	for _, id := range slices.Sorted(maps.Keys(f.entries)) {
 		e := f.entries[id]
-		form.Entries = append(form.Entries, entryForm{id, f.posts[id], e.versions, e.record})
+		form.Entries = append(form.Entries, entryForm{id, e.versions, e.record})
 	}
 	return form
 }
@@ -370,7 +396,8 @@ func (form *feedForm) feed() (*memoryFeed, error) {
 	case slices.Contains(form.Documents, nil):
 		return nil, errors.New("null in place of a document")
 	}
-	f := &memoryFeed{form.Feed, map[string]memoryEntry{}, form.Documents, map[string]string{}}
+	f := newMemoryFeed(form.Feed)
+	f.putDocuments(&Commit{Documents: form.Documents})
 	f.state.Commits = form.Commits
 	for _, e := range form.Entries {
 		if e.Record != nil {
@@ -384,9 +411,6 @@ func (form *feedForm) feed() (*memoryFeed, error) {
 		}
 		if e.Record != nil || len(e.Versions) > 0 {
 			f.entries[e.ID] = memoryEntry{e.Record, e.Versions}
-		}
-		if e.Post != "" {
-			f.posts[e.ID] = e.Post
 		}
 	}
 	return f, nil

@@ -48,6 +48,7 @@ func (r *Record) isBuried() bool {
 type effect struct {
 	content  bool    // the entry's content has changed
 	resigned bool    // only the signatures in its addresses have: no change, but the newest are to be given out
+	presumed bool    // nothing but the entry's ID was known before
 	raised   bool    // the rank of its copy has
 	touched  bool    // something else to store has changed
 	version  *Record // an earlier version of the entry to store: the document's copy, or nil
@@ -62,6 +63,7 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 	}
 	back := (r.Absence != 0 && c.Rank.Seq > r.Absence || r.isVoid(from.complete)) && !from.recalled
 	known := r.Copy.Digest != ""
+	did.presumed = r.Copy.Digest == presumedDigest
 	if c.Rank.isKept() && r.Tombstone != (TombstoneRecord{}) {
 		return did // a reader does not bring back entries the publisher has deleted
 	}
@@ -73,7 +75,7 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 		order := c.compare(r.Copy)
 		did.raised, did.touched = order > 0, did.touched || order < 0 || r.Copy.Source != c.Source || back
 		if did.content = r.Copy.Digest != c.Digest; did.content {
-			r.Content, r.Archived = contentOf(e), false
+			r.Content, r.Archived = from.contentOf(e, known), false
 		} else if did.resigned = from.resigned[r.ID] != nil; did.resigned {
 			r.Content = *from.resigned[r.ID]
 		}
@@ -84,7 +86,7 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 			r.Absence = from.absence
 		}
 	case c.Digest != r.Copy.Digest:
-		did.version = &Record{ID: r.ID, Copy: c, Content: contentOf(e)}
+		did.version = &Record{ID: r.ID, Copy: c, Content: from.contentOf(e, known)}
 	}
 	asNew := c.Digest == r.Copy.Digest || e.Updated.IsZero() || !e.Updated.Before(r.Content.Updated)
 	if from.archive && asNew && !r.Archived {
@@ -130,15 +132,23 @@ type source struct {
 	stamp    func(*feedhistory.Entry) time.Time // see Source.Stamp
 	absence  int64                              // the Absence of the entries it adds; zero means that they are live
 	resigned map[string]*Content                // the contents to replace in its unchanged entries; see merger.resigned
+
+	isBare bool // its contents are not stored
+	again  bool // it is a known archive
+	same   bool // with the entries it had before
+	voids  bool // it replaces everything read before it, at once
 }
 
 // digests keep the Digests of the entries of a document, because several rules need them: as
 // published, and of the stored copies used in their place. Nil keeps none, and computes them each
 // time.
-type digests struct{ published, stored map[*feedhistory.Entry]string }
+type digests struct {
+	published, stored map[*feedhistory.Entry]string
+	isShort           bool
+}
 
-func newDigests() *digests {
-	return &digests{map[*feedhistory.Entry]string{}, map[*feedhistory.Entry]string{}}
+func newDigests(isShort bool) *digests {
+	return &digests{map[*feedhistory.Entry]string{}, map[*feedhistory.Entry]string{}, isShort}
 }
 
 // put gives an entry the digest of a stored copy.
@@ -158,7 +168,9 @@ func (d *digests) asPublished(e *feedhistory.Entry) string {
 	}
 	digest := d.published[e]
 	if digest == "" {
-		digest = e.Digest()
+		if digest = e.Digest(); d.isShort {
+			digest = digest[:shortDigest]
+		}
 		d.published[e] = digest
 	}
 	return digest
@@ -204,16 +216,28 @@ func (s source) entries() []*feedhistory.Entry {
 type mergeResult struct {
 	change  Commit
 	raised  []*Record          // those of which only the rank has risen, of a window
-	records map[string]*Record // the records of all entries and tombstones in the document, as they are now
-	entries map[string]bool    // the IDs of the entries
-	fresh   bool               // the document brought something new
-	filled  bool               // the document, an archive, has an entry no archive had
-	refused int                // the number of entries and tombstones that did not fit
-	known   map[string]bool    // the IDs in the document stored before
-	shown   map[string]bool    // those of them which a subscription document had shown
-	before  map[string]State   // the States that were stored
-	still   map[string]bool    // those of them whose times are as they were stored
-	digests *digests           // of the document's entries
+	records map[string]*Record // the records of all entries and tombstones in the document, as they are now, but for the settled
+	settled map[string]settledEntry
+	entries map[string]bool  // the IDs of the entries
+	fresh   bool             // the document brought something new
+	refused int              // the number of entries and tombstones that did not fit
+	known   map[string]bool  // the IDs in the document stored before
+	shown   map[string]bool  // those of them which a subscription document had shown
+	before  map[string]State // the States that were stored
+	still   map[string]bool  // those of them whose times are as they were stored
+	source  source
+}
+
+func newMergeResult(s source, records map[string]*Record, settled map[string]settledEntry, entries, keep int) *mergeResult {
+	flags := func() map[string]bool { return make(map[string]bool, entries) }
+	m := &mergeResult{
+		records: records, settled: settled, source: s, change: Commit{Keep: keep},
+		entries: flags(), known: flags(), shown: flags(), still: flags(), before: make(map[string]State, entries),
+	}
+	for id, e := range settled {
+		m.entries[id], m.known[id], m.shown[id], m.before[id], m.still[id] = true, true, true, Live, !e.Time().IsZero()
+	}
+	return m
 }
 
 // isShown reports whether the stored copy of an entry is a subscription document's.
@@ -236,6 +260,9 @@ type merger struct {
 	taken     map[string]bool // entries without the publisher's ids that have come under these in this poll
 	shown     *window         // see merger.window
 	digests   *digests        // of the document being merged
+	program   *program        // nil if the entries are in a Store
+
+	left map[string]*Record // the entries of the window missing from the subscription document being merged
 }
 
 // merge merges a source into the store's records, and counts the changes.
@@ -243,29 +270,35 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	if complete := mg.feed.Ledger.l.Complete; s.rank.Seq > complete && !s.recalled {
 		s.complete = complete
 	}
-	s.digests = mg.digests
+	s.digests, s.isBare = mg.digests, mg.program != nil
 	entries := s.entries()
 	mg.renameDeleted(s.doc)
-	ids := make([]string, 0, len(entries)+len(s.doc.Deleted))
+	settled := mg.settled(s, entries)
+	ids := make([]string, 0, len(entries)-len(settled)+len(s.doc.Deleted))
 	for _, e := range entries {
-		ids = append(ids, e.ID)
+		if _, ok := settled[e.ID]; !ok {
+			ids = append(ids, e.ID)
+		}
 	}
 	for _, t := range s.doc.Deleted {
 		ids = append(ids, t.Ref)
 	}
-	records, err := mg.records(ids)
+	records, err := mg.recordsAnd(s, entries, ids)
 	if err != nil {
 		return nil, err
 	}
-	if joined, err := mg.joinPosts(&s, records); err != nil {
+	mg.program.presume(s, entries, records)
+	if joined, err := mg.joinPosts(&s, records, settled); err != nil {
 		return nil, err
 	} else if joined {
 		return mg.merge(s)
 	}
+	all := entries
+	entries = slices.DeleteFunc(slices.Clone(all), func(e *feedhistory.Entry) bool { _, ok := settled[e.ID]; return ok })
 	if err := mg.ignoreCounters(&s, entries, records); err != nil {
 		return nil, err
 	}
-	m := &mergeResult{records: records, known: make(map[string]bool, len(records)), shown: map[string]bool{}, before: make(map[string]State, len(records)), still: map[string]bool{}, digests: s.digests, change: Commit{Keep: mg.allowance.keep}}
+	m := newMergeResult(s, records, settled, len(all), mg.allowance.keep)
 	erased := func(id string) bool { return records[id] != nil && records[id].State == Erased }
 	entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return erased(e.ID) })
 	deleted := slices.DeleteFunc(slices.Clone(s.doc.Deleted), func(t feedhistory.Tombstone) bool { return erased(t.Ref) })
@@ -300,6 +333,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 		m.change.Touch, m.raised = append(m.change.Touch, m.raised...), nil
 	}
 	mg.allowance.entering = 0
+	m.change.changes = mg.program.read(s, entries, m.known)
 	return m, mg.replaceUnnamed(m, unnamed)
 }
 
@@ -326,7 +360,6 @@ func (m *mergeResult) begin(s source, feed string, ids []string) map[string]*eff
 
 // noteEntries notes the entries, and those whose times are as they were stored.
 func (m *mergeResult) noteEntries(entries []*feedhistory.Entry) {
-	m.entries = make(map[string]bool, len(entries))
 	for _, e := range entries {
 		m.entries[e.ID] = true
 		m.still[e.ID] = m.records[e.ID].Time().Equal(e.Time())
@@ -352,10 +385,10 @@ func (mg *merger) buryAll(m *mergeResult, s source, deleted []feedhistory.Tombst
 // records returns the stored records of entries, with the ranks that they have; of a feed without
 // a commit there are none.
 func (mg *merger) records(ids []string) (map[string]*Record, error) {
-	if mg.feed.Commits == 0 {
+	mg.window() // as it was before this document
+	if mg.feed.Commits == 0 || len(ids) == 0 {
 		return map[string]*Record{}, nil
 	}
-	mg.window() // as it was before this document
 	records, err := mg.store.Records(mg.ctx, mg.feed.URL, ids)
 	for _, r := range records {
 		mg.raise(r)
@@ -370,6 +403,9 @@ var counters = regexp.MustCompile(`<[\w.-]+:(?:comments|total|statistics|starRat
 // ignoreCounters leaves entries as they are stored changed in nothing but their numbers of
 // comments and views: a history has no version for each.
 func (mg *merger) ignoreCounters(s *source, entries []*feedhistory.Entry, records map[string]*Record) error {
+	if mg.program != nil { // the contents are not known
+		return nil
+	}
 	counting, data := map[string]*Record{}, map[string]string{}
 	for _, e := range entries {
 		r := records[e.ID]
@@ -392,6 +428,9 @@ func (mg *merger) ignoreCounters(s *source, entries []*feedhistory.Entry, record
 // resigned returns the contents of the entries that are stored with other signatures in
 // their addresses, by ID: a download needs the newest.
 func (mg *merger) resigned(entries []*feedhistory.Entry, records map[string]*Record) (map[string]*Content, error) {
+	if mg.program != nil {
+		return nil, nil
+	}
 	shown, signed := map[string]*Content{}, map[string]*Record{}
 	for _, e := range entries {
 		element, err := door.Root.Element(e)
@@ -459,7 +498,6 @@ func (mg *merger) takeAll(m *mergeResult, s source, entries []*feedhistory.Entry
 				m.refused++
 				refused = refused || r.Copy.Digest == ""
 			}
-			m.filled = m.filled || r.Archived && !was.record.Archived
 			did.touched = did.touched || was.touched
 			*effects[e.ID] = did
 		}
@@ -479,7 +517,7 @@ func (mg *merger) settle(m *mergeResult, r *Record, before State, did *effect) {
 	if did.version != nil && mg.allowance.keep > 0 {
 		m.change.Versions = append(m.change.Versions, did.version)
 	}
-	isChange := r.State != before || did.content
+	isChange := r.State != before || did.content && !did.presumed
 	if isChange {
 		mg.count(r, before)
 		m.fresh = true

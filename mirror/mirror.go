@@ -107,6 +107,7 @@ type Mirror struct {
 	Now func() time.Time
 
 	client feedhistory.Client // used if Client is nil
+	shelf  *shelf             // the Store of a Poll; nil for others
 }
 
 // now returns the time by Now.

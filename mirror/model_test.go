@@ -91,13 +91,14 @@ type schedule struct {
 	random *rand.Rand
 	store  mirror.Store
 	story  []string
+	own    *rows // a program's, in place of the store; nil if there is none
 }
 
 func (s *schedule) String() string { return fmt.Sprintf("%q", s.story) }
 
 func testSchedule(t *testing.T, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 1))
-	s := &schedule{t, newRoads(feedtest.NewModel("/feed", seed), random), random, mirror.NewMemory(), []string{fmt.Sprint("seed ", seed)}}
+	s := &schedule{t, newRoads(feedtest.NewModel("/feed", seed), random), random, mirror.NewMemory(), []string{fmt.Sprint("seed ", seed)}, nil}
 	model := s.roads.model
 	for range 5 + random.IntN(60) {
 		switch n := random.IntN(11); {
@@ -130,7 +131,7 @@ func (s *schedule) ends() {
 	most := 0
 	for polls := 0; ; polls++ {
 		time.Sleep(time.Minute)
-		f, err := s.store.Feed(s.Context(), modelURL)
+		f, err := s.feed()
 		most = max(most, s.most(changes, f))
 		if polls >= most && s.owesOnlyWindows(changes) {
 			undecided.windows++
@@ -146,7 +147,7 @@ func (s *schedule) ends() {
 			time.Sleep(max(0, time.Until(next)))
 			require.True(s, f.Due(time.Now()), s)
 		}
-		if changes, err = newMirror(s.slowly(), s.roads).Update(s.Context(), modelURL); err != nil {
+		if changes, err = s.update(s.Context(), newMirror(s.slowly(), s.roads), 1000); err != nil {
 			continue
 		}
 		if v := changes.Feed.Verdict; v == feedhistory.VerdictWhole || v == feedhistory.VerdictLossy {
@@ -155,7 +156,8 @@ func (s *schedule) ends() {
 		require.NotEmpty(s, changes.Feed.Ledger.Gaps(), "%v %+v", s, changes)
 	}
 	s.hasAll(true)
-	f := feedOf(s.T, s.store, modelURL)
+	f, err := s.feed()
+	require.NoError(s, err)
 	require.False(s, f.Due(time.Now()) || f.Unfinished || f.More, s)
 }
 
@@ -195,11 +197,46 @@ func (s *schedule) most(changes *mirror.Report, f *mirror.Feed) int {
 	return 8
 }
 
+// feed returns the state of the feed.
+func (s *schedule) feed() (*mirror.Feed, error) {
+	if s.own == nil {
+		return s.store.Feed(s.Context(), modelURL)
+	}
+	f := s.own.ledger(s).Feed()
+	if f.URL == "" {
+		return nil, mirror.ErrNotFound
+	}
+	return f, nil
+}
+
+// update polls the feed; a program stores most readings, and no more.
+func (s *schedule) update(ctx context.Context, m *mirror.Mirror, most int) (*mirror.Report, error) {
+	if s.own == nil {
+		return m.Update(ctx, modelURL)
+	}
+	commits := s.own.commits
+	err := s.own.walk(ctx, s, m, modelURL, most)
+	s.own.stored = nil
+	f, notFound := s.feed()
+	if notFound != nil || ctx.Err() != nil || s.own.commits-commits == int64(most) {
+		return nil, cmp.Or(err, ctx.Err(), errors.New("it could not be stored"))
+	}
+	return &mirror.Report{Feed: f, Failure: err}, nil
+}
+
+// has returns the verdict, and the texts of the entries.
+func (s *schedule) has() (feedhistory.Verdict, map[string]string) {
+	if s.own == nil {
+		return feedOf(s.T, s.store, modelURL).Verdict, held(s, s.store, modelURL)
+	}
+	return s.own.ledger(s).Feed().Verdict, s.own.titles()
+}
+
 // poll polls the feed, if it is due. A budget, the context, or a crash after
 // some commits may cut the poll short.
 func (s *schedule) poll() {
 	time.Sleep([]time.Duration{time.Minute, time.Hour, 26 * time.Hour}[s.random.IntN(3)])
-	before, err := s.store.Feed(s.Context(), modelURL)
+	before, err := s.feed()
 	if err == nil && s.random.IntN(2) == 0 && !before.Due(time.Now()) {
 		s.story = append(s.story, "not due")
 		return
@@ -217,13 +254,14 @@ func (s *schedule) poll() {
 	if s.random.IntN(5) == 0 {
 		m.Quota = mirror.Quota{Entries: int64(s.random.IntN(40)), Bytes: int64(s.random.IntN(20_000))}
 	}
-	how, cut := "poll", true
+	how, cut, most := "poll", true, 1000
 	switch s.random.IntN(4) {
 	case 0:
 		m.Client.Budget.Documents = 1 + s.random.IntN(5)
 		how, cut = "poll with a budget", false
 	case 1:
-		m.Store = &crashing{Store: m.Store, left: s.random.IntN(4), reads: s.random.IntN(6)}
+		most = s.random.IntN(4)
+		m.Store = &crashing{Store: m.Store, left: most, reads: s.random.IntN(6)}
 		how = "poll that crashes"
 	case 2:
 		m.Store = &crashing{Store: m.Store, left: s.random.IntN(4), reads: s.random.IntN(6), then: cancel}
@@ -232,12 +270,22 @@ func (s *schedule) poll() {
 		cut = false
 	}
 	s.story = append(s.story, how)
-	changes, err := m.Update(ctx, modelURL)
+	if s.own != nil && how == "poll that is interrupted" {
+		left := s.random.IntN(4)
+		s.own.stored = func() {
+			if left--; left < 0 {
+				cancel()
+			}
+		}
+	}
+	changes, err := s.update(ctx, m, most)
 	clear(s.roads.asked)
 	if cut || m.Quota != (mirror.Quota{}) || s.wrong() != 0 { // the poll may have ended before it saw an answer, or not know until when to wait
 		s.roads.quiet = [3]time.Time{}
 	}
-	s.wasPolled(before, changes, err, ctx.Err() != nil)
+	if s.own == nil {
+		s.wasPolled(before, changes, err, ctx.Err() != nil)
+	}
 	if w := s.roads.weather; w != nil && err == nil && changes.Failure == nil && w.glitch == "" &&
 		(changes.Feed.Verdict == feedhistory.VerdictWhole || changes.Feed.Verdict == feedhistory.VerdictLossy) {
 		s.hasAll(false)

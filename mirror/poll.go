@@ -64,6 +64,9 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	}
 	now, ledger := m.now(), &feed.Ledger.l
 	ledger.setRight(now)
+	if ledger.Ahead != feed.Commits-feed.Polls { // something else has changed its entries
+		ledger.Rows, ledger.Ahead = nil, 0
+	}
 	if ledger.Known.URL != "" && !ledger.hasReading() {
 		ledger.Inherited = now
 	}
@@ -75,10 +78,14 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 		ctx: ctx, m: m, feed: feed, ledger: ledger, now: now, changes: &Report{}, had: feed.Entries+feed.Deleted > 0,
 		allowance: newAllowance(ctx, m, feed),
 	}
-	s.commits = &commits{ctx: ctx, store: m.Store, feed: feed, prepare: s.prepare}
+	s.commits = &commits{ctx: ctx, commit: m.Store.Commit, feed: feed, prepare: s.prepare}
+	if m.shelf != nil {
+		s.commits.commit, s.commits.inline = m.shelf.commit, true
+	}
 	s.documents = &documents{ctx: ctx, store: m.Store, feed: feed, commits: s.commits, found: map[string]*DocumentRecord{}}
 	s.merger = &merger{
 		ctx: ctx, store: m.Store, feed: feed, from: feed.Commits, now: now, changes: s.changes, allowance: s.allowance,
+		program: newProgram(m, ledger),
 	}
 	feed.Polls++
 	feed.Polled = now
@@ -185,7 +192,7 @@ func (p *poll) step(next *feedhistory.Document, work func() error) error {
 	if err := p.makeRoom(next); err != nil {
 		return err
 	}
-	p.snapshot, p.merger.digests = p.feed.clone(), newDigests()
+	p.snapshot, p.merger.digests = p.feed.clone(), newDigests(p.m.shelf != nil)
 	err := work()
 	if err == nil || errors.Is(err, errEnded) {
 		p.snapshot = nil
@@ -303,6 +310,7 @@ func (s *session) prepare(c *Commit) {
 	s.ledger.Unsettled = s.ledger.Unsettled && s.ledger.Kind == feedhistory.KindArchived
 	s.feed.Kind, s.feed.Verdict = cmp.Or(s.ledger.Kind, feedhistory.KindUnknown), s.ledger.verdict()
 	s.documents.forget(c)
+	s.ledger.checkRows(c, s.feed.next()-s.feed.Polls)
 	c.response = s.changes.Response
 }
 

@@ -73,11 +73,11 @@ func TestOnePost(t *testing.T) {
 				fetched = append(fetched, e.ID)
 			}
 			require.ElementsMatch(t, fetched, held)
-			own := &rows{titles: map[string]string{}}
+			own := newRows()
 			for range 2 {
 				require.NoError(t, own.walk(t.Context(), t, m, server.URL+"/f", 1000))
 			}
-			require.ElementsMatch(t, fetched, slices.Collect(maps.Keys(own.titles)))
+			require.ElementsMatch(t, fetched, slices.Collect(maps.Keys(own.titles())))
 
 			page("/f", "", ids.first, 6, 5, 4, 3)
 			_, err = m.Update(t.Context(), server.URL+"/g")

@@ -13,15 +13,16 @@ import (
 
 // joinPosts puts an earlier copy of a post in the place of one under another ID, and
 // reports whether there was any: see feedhistory.Entry.Post. The earlier ID stays.
-func (mg *merger) joinPosts(s *source, records map[string]*Record) (joined bool, err error) {
+func (mg *merger) joinPosts(s *source, records map[string]*Record, settled map[string]settledEntry) (joined bool, err error) {
 	var names []string
-	doc, here := s.doc, map[string]*feedhistory.Entry{}
-	for _, e := range slices.Backward(doc.Entries) {
-		here[e.ID] = e
-	}
-	isNew := func(e *feedhistory.Entry) bool { return records[e.ID] == nil }
+	doc := s.doc
+	isNew := func(e *feedhistory.Entry) bool { _, ok := settled[e.ID]; return !ok && records[e.ID] == nil }
 	if !slices.ContainsFunc(doc.Entries, isNew) {
 		return false, nil
+	}
+	here := make(map[string]*feedhistory.Entry, len(doc.Entries))
+	for _, e := range slices.Backward(doc.Entries) {
+		here[e.ID] = e
 	}
 	for _, e := range doc.Entries {
 		if post := iri.Post(e.ID); isNew(e) && e.Post() != "" {
@@ -170,8 +171,10 @@ func (mg *merger) findTwin(e *feedhistory.Entry, here map[string]*feedhistory.En
 	if at.IsZero() || e.Title().Plain() == "" || mg.feed.Commits == 0 || !hasLink && !e.WeakID {
 		return nil, "", nil
 	}
-	_, isBare := mg.store.(*shelf)
 	key, texts := twinKeys(e)
+	if mg.program != nil {
+		key, texts = shorter(key), shorter(texts)
+	}
 	var stored *feedhistory.Entry
 	for r, err := range mg.store.Entries(mg.ctx, Query{Feed: mg.feed.URL, Since: at, Until: at.Add(1)}) {
 		if err != nil {
@@ -181,12 +184,14 @@ func (mg *merger) findTwin(e *feedhistory.Entry, here map[string]*feedhistory.En
 		if !isKind || here[r.ID] != nil || r.Copy.Rank.isKept() {
 			continue
 		}
-		storedKey, storedTexts := r.Content.Title, r.Content.Link
-		if !isBare {
-			if stored, err = r.Entry(); err != nil {
-				continue
-			}
+		var storedKey, storedTexts string
+		if mg.program != nil {
+			keys := keysOf(r.Content)
+			storedKey, storedTexts = keys.twin, keys.texts
+		} else if stored, err = r.Entry(); err == nil {
 			storedKey, storedTexts = twinKeys(stored)
+		} else {
+			continue
 		}
 		switch {
 		case storedKey != key:
@@ -194,7 +199,7 @@ func (mg *merger) findTwin(e *feedhistory.Entry, here map[string]*feedhistory.En
 			return nil, "", nil // either may be it
 		case storedTexts != texts:
 			twin = under(e, r.ID)
-		case isBare:
+		case mg.program != nil:
 			twin, digest = under(e, r.ID), r.Copy.Digest
 		default:
 			twin, digest = stored, r.Copy.Digest
@@ -235,7 +240,7 @@ func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (othe
 		if r.ID == e.ID || r.Copy.Rank.isKept() || iri.Post(r.ID) != post {
 			continue
 		}
-		if s, ok := mg.store.(*shelf); ok && s.isPost(r, e) { // a shelf has no contents, so this copy is used under the earlier ID
+		if mg.program != nil && keysOf(r.Content).post == postKey(e) { // there is no content, so this copy is used under the earlier ID
 			return under(e, r.ID), r.Copy.Digest, nil
 		}
 		if other, err := r.Entry(); err == nil && other.Post() == e.Post() {

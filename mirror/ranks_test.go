@@ -259,9 +259,15 @@ type rankedCopies struct {
 	entry         rankedEntry
 	at, when      int
 	of, deletedBy rankedPlace
+	undated       int // the latest time of a document with a deletion without a time
 }
 
-func (c *rankedCopies) isDeleted() bool {
+// isDeleted reports whether the deletion counts: by documents, or by their times alone, as in the
+// ranks of a program's table.
+func (c *rankedCopies) isDeleted(byTime bool) bool {
+	if byTime {
+		return max(c.when, c.undated) >= c.at
+	}
 	if c.entry.updated == 0 || c.when == 0 { // the documents decide, whatever version of each
 		of, by := c.of, c.deletedBy
 		of.version, by.version = 0, 0
@@ -276,7 +282,7 @@ func (c *rankedCopies) isDeleted() bool {
 // the document that first led to it, as it was then. A deletion counts if it is not older, or, if either has no
 // time, its document is not (RFC 6721 §2). A complete document voids what was read before it (5005#1). An archive with the
 // same entries is as recent as it was.
-func (s *rankedSite) counts() map[string]string {
+func (s *rankedSite) counts(byTime bool) map[string]string {
 	all, led, last := map[int]*rankedCopies{}, map[string]rankedPlace{}, map[string]*rankedDoc{}
 	for n, d := range s.read {
 		place, isArchive := rankedPlace{d.now, n, 0, n}, d.url != rankedFeed
@@ -314,6 +320,9 @@ func (s *rankedSite) counts() map[string]string {
 		}
 		for id, when := range d.tombs {
 			c := of(id)
+			if when == 0 {
+				c.undated = max(c.undated, place.time)
+			}
 			if c.when = max(c.when, when); place.compare(c.deletedBy) >= 0 {
 				c.deletedBy = place
 			}
@@ -321,7 +330,7 @@ func (s *rankedSite) counts() map[string]string {
 	}
 	live := map[string]string{}
 	for id, c := range all {
-		if c.at != 0 && (c.deletedBy == rankedPlace{} || !c.isDeleted()) {
+		if c.at != 0 && (c.deletedBy == rankedPlace{} || !c.isDeleted(byTime)) {
 			live[fmt.Sprint("urn:", id)] = c.entry.text
 		}
 	}
@@ -358,7 +367,104 @@ func testRanks(t *testing.T, kind string, seed uint64) {
 			require.NoError(t, err)
 			has[r.ID] = r.Content.Title
 		}
-		require.Equal(t, site.counts(), has, "%s, seed %d:\n%s", kind, seed, site.story())
+		require.Equal(t, site.counts(false), has, "%s, seed %d:\n%s", kind, seed, site.story())
+	}
+}
+
+// So has the table of a program that executes the changes of each poll.
+func TestModelOfProgram(t *testing.T) {
+	for _, kind := range slices.Sorted(maps.Keys(rankedKinds)) {
+		t.Run(kind, func(t *testing.T) {
+			for seed := range feedtest.Seeds(feedtest.Count(2000)) {
+				synctest.Test(t, func(t *testing.T) { testProgram(t, kind, seed) })
+			}
+		})
+	}
+}
+
+func testProgram(t *testing.T, kind string, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 11))
+	site, own := newRankedSite(random, rankedKinds[kind]), newRows()
+	client := &feedhistory.Client{NoGuess: true, AllowPrivate: true, Transport: feedtest.Direct{Handler: site}}
+	for range 3 + random.IntN(12) {
+		for range []int{0, 1, 1, 2, 4}[random.IntN(5)] {
+			site.act()
+		}
+		time.Sleep(time.Until(rankedTime(site.now)))
+		m := &mirror.Mirror{Client: client, Recheck: -1, Revalidate: random.IntN(3) == 0}
+		require.NoError(t, own.walk(t.Context(), t, m, "http://site.example"+rankedFeed, 1000))
+		require.Equal(t, site.counts(true), own.titles(), "%s, seed %d:\n%s", kind, seed, site.story())
+	}
+}
+
+// An entry deleted by an archive, whose row a poll has left unread, returns with the next document
+// showing it, as both are undated (5005#21).
+func TestReturnsUnchanged(t *testing.T) {
+	site := &rankedSite{docs: map[string]*rankedDoc{}}
+	publish := func(at int, prev string) {
+		site.docs[rankedFeed] = &rankedDoc{url: rankedFeed, prev: prev, time: at, entries: map[int]rankedEntry{1: {0, "one"}, at: {0, "new"}}}
+	}
+	site.docs["/archive/0"] = &rankedDoc{url: "/archive/0", time: 30, tombs: map[int]int{1: 5}}
+	store := mirror.NewMemory()
+	m := &mirror.Mirror{Store: store, Client: &feedhistory.Client{NoGuess: true, AllowPrivate: true, Transport: feedtest.Direct{Handler: site}}}
+	const url = "http://site.example" + rankedFeed
+	for i, want := range []mirror.State{mirror.Live, mirror.Deleted, mirror.Live} {
+		publish(10+15*i, []string{"", "/archive/0", "/archive/0"}[i])
+		_, err := m.Update(t.Context(), url)
+		require.NoError(t, err)
+		rows, err := store.Records(t.Context(), url, []string{"urn:1"})
+		require.NoError(t, err)
+		require.Equal(t, want, rows["urn:1"].State, "poll %d", i)
+	}
+}
+
+// A poll leaving rows unread stores what one reading all stores, as it does after a commit of
+// something else. Half of the documents show the entries of the one before.
+func TestModelOfSettled(t *testing.T) {
+	kinds := maps.Clone(rankedKinds)
+	kinds["hidden"] = rankedHabits{true, 0.5, 0.7, 0.5, 0, 0.05, 0.25}
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		t.Run(kind, func(t *testing.T) {
+			for seed := range feedtest.Seeds(feedtest.Count(2000)) {
+				synctest.Test(t, func(t *testing.T) { testSettled(t, kinds[kind], seed) })
+			}
+		})
+	}
+}
+
+func testSettled(t *testing.T, habits rankedHabits, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 9))
+	site := newRankedSite(random, habits)
+	const url = "http://site.example" + rankedFeed
+	ids := []string{"urn:0", "urn:1", "urn:2", "urn:3", "urn:4"}
+	client := &feedhistory.Client{NoGuess: true, AllowPrivate: true, Transport: feedtest.Direct{Handler: site}}
+	stores := []mirror.Store{mirror.NewMemory(), mirror.NewMemory()}
+	for range 3 + random.IntN(12) {
+		before := site.docs[rankedFeed].entries
+		for range []int{0, 1, 1, 2, 4}[random.IntN(5)] {
+			site.act()
+		}
+		if random.IntN(2) == 0 {
+			again := *site.docs[rankedFeed]
+			again.entries, site.docs[rankedFeed] = before, &again
+		}
+		time.Sleep(time.Until(rankedTime(site.now)))
+		revalidate := random.IntN(3) == 0
+		var rows [2]map[string]*mirror.Record
+		for i, store := range stores {
+			if f, err := store.Feed(t.Context(), url); err == nil && i == 1 {
+				require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f}))
+			}
+			m := &mirror.Mirror{Store: store, Client: client, Recheck: -1, Revalidate: revalidate}
+			_, err := m.Update(t.Context(), url)
+			require.NoError(t, err)
+			rows[i], err = store.Records(t.Context(), url, ids)
+			require.NoError(t, err)
+			for _, r := range rows[i] {
+				r.FirstCommit, r.LastCommit = 0, 0
+			}
+		}
+		require.Equal(t, rows[1], rows[0], "%v, seed %d:\n%s", habits, seed, site.story())
 	}
 }
 

@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -32,7 +31,8 @@ func (p *poll) subscription(r *feedhistory.Reading) error {
 		}
 	}
 	contradicts := len(doc.Further(kind)) > 0
-	m, err := p.merger.merge(source{doc: doc, rank: rank, window: true, replaces: kind == feedhistory.KindComplete && !contradicts})
+	replaces := kind == feedhistory.KindComplete && !contradicts
+	m, err := p.merger.merge(source{doc: doc, rank: rank, window: true, replaces: replaces, voids: replaces && !isShortOf(doc)})
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func spanOf(doc *feedhistory.Document) (oldest, newest time.Time) {
 func (p *poll) arrive(doc *feedhistory.Document, m *mergeResult, contradicts bool) error {
 	switch {
 	case doc.Kind() != feedhistory.KindComplete,
-		len(doc.Missing(feedhistory.KindPlain)) > 0: // its missing entries may have been in the missing part
+		isShortOf(doc): // its missing entries may have been in the missing part
 	case contradicts:
 		p.completed = m // or in another document: see replace
 	default:
@@ -123,6 +123,9 @@ func (p *poll) arrive(doc *feedhistory.Document, m *mergeResult, contradicts boo
 	}
 	return nil
 }
+
+// isShortOf reports whether a part of a document is missing.
+func isShortOf(doc *feedhistory.Document) bool { return len(doc.Missing(feedhistory.KindPlain)) > 0 }
 
 // short notes a subscription document not stored entirely.
 func (s *session) short(doc *feedhistory.Document, m *mergeResult) {
@@ -158,6 +161,9 @@ func (p *poll) replace() error {
 	if err := p.complete(m); err != nil {
 		return err
 	}
+	s := p.completed.source
+	s.voids = true
+	m.change.changes = p.merger.program.read(s, s.entries(), p.completed.known)
 	p.commits.held = &m.change
 	p.commits.gather()
 	return nil
@@ -181,14 +187,14 @@ func (s *session) complete(m *mergeResult) error {
 			live++
 		}
 	}
-	if live == f.Entries { // no other entry is live
+	if live == f.Entries && s.merger.program == nil { // no other entry is live
 		return nil
 	}
 	for r, err := range s.m.Store.Entries(s.ctx, Query{Feed: f.URL}) {
 		if err != nil {
 			return err
 		}
-		if m.records[r.ID] != nil {
+		if m.records[r.ID] != nil || r.LastCommit <= s.ledger.Since && s.merger.program == nil { // or of an earlier feed at the address
 			continue
 		}
 		r.Content.Data = ""
@@ -217,7 +223,7 @@ func (p *poll) older(r *feedhistory.Reading) error {
 	doc, requested := r.Document, r.URL
 	known := p.documents.get(requested)
 	rank := rankOf(doc, p.chain.neighbour(requested, known))
-	if known != nil && known.Digest == digestOf(doc, p.merger.digests) {
+	if known != nil && known.Digest == p.merger.digestOf(doc) {
 		rank = known.Rank // it is as recent as it was
 	}
 	p.chain.rank = rank
@@ -311,14 +317,16 @@ func (p *poll) page(r *feedhistory.Reading, rank Rank) error {
 // document, or none.
 func (p *poll) archive(r *feedhistory.Reading, rank Rank, known *DocumentRecord) error {
 	doc := r.Document
-	m, err := p.merger.merge(source{doc: doc, rank: rank, archive: true})
+	if there := p.documents.get(doc.URL); known == nil && there != nil && there.URL == doc.URL {
+		known = there // to which a redirect leads
+	}
+	s := source{doc: doc, rank: rank, archive: true, again: known != nil}
+	s.same = s.again && known.Digest == p.merger.digestOf(doc)
+	m, err := p.merger.merge(s)
 	if err != nil {
 		return err
 	}
 	d := p.newDocument(r, rank)
-	if there := p.documents.get(doc.URL); known == nil && there != nil && there.URL == doc.URL {
-		known = there // to which a redirect leads
-	}
 	p.commits.held, p.ledger.Unsettled, p.brought = &m.change, true, m.brings()
 	first := p.feed.Polls
 	if known != nil && known.Digest == d.Digest {
@@ -377,13 +385,16 @@ func (c *chainWalk) meetArchive(m *mergeResult, d, known *DocumentRecord) {
 
 // digestOf returns a digest of the set of a document's entries, which should not change in
 // an archive (5005#9). Its links may change.
-func digestOf(doc *feedhistory.Document, digests *digests) string {
+func (mg *merger) digestOf(doc *feedhistory.Document) string {
 	ids := make([]string, len(doc.Entries))
 	for i, e := range doc.Entries {
-		ids[i] = digests.asPublished(e) + " " + e.ID
+		ids[i] = mg.digests.asPublished(e) + " " + e.ID
 	}
 	slices.Sort(ids)
 	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(ids), "\n")))
+	if mg.program != nil { // a Ledger has one of each archive
+		return hex.EncodeToString(sum[:8])
+	}
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -392,7 +403,7 @@ func (s *session) newDocument(r *feedhistory.Reading, rank Rank) *DocumentRecord
 	doc := r.Document
 	d := &DocumentRecord{
 		URL: r.URL, Known: r.Known, Rank: rank, Names: []string{r.URL},
-		First: s.feed.Polls, Last: s.feed.Polls, Read: s.now, Entries: len(doc.Entries), Digest: digestOf(doc, s.merger.digests),
+		First: s.feed.Polls, Last: s.feed.Polls, Read: s.now, Entries: len(doc.Entries), Digest: s.merger.digestOf(doc),
 	}
 	d.Known.Kind = feedhistory.KindArchived
 	d.Known.Older, _ = olderOf(doc, feedhistory.KindArchived)
@@ -493,7 +504,7 @@ func (p *poll) gap(g *feedhistory.Gap, known feedhistory.Known) error {
 func (c *chainWalk) failAgain(d *debt, g *feedhistory.Gap) {
 	failed, again := c.debtOf(g), d.Reason == feedhistory.ReasonLoop
 	d.Reason, d.Message, d.Found, d.Quota, d.Poll = failed.Reason, failed.Message, failed.Found, false, c.feed.Polls
-	d.From = cmp.Or(failed.From, d.From)
+	d.namedLatest(failed.From)
 	if g.Reason != feedhistory.ReasonBudget {
 		d.Tries++
 	}

@@ -22,13 +22,18 @@ const (
 )
 
 // shownOf returns the entries of a document in its order, each once.
-func shownOf(doc *feedhistory.Document, digests *digests) (shown []shownEntry) {
-	seen := make(map[string]bool, len(doc.Entries))
+func shownOf(doc *feedhistory.Document, m *mergeResult) []shownEntry {
+	most := min(len(doc.Entries), shownLimit)
+	shown, seen := make([]shownEntry, 0, most), make(map[string]bool, most)
 	for _, e := range doc.Entries {
-		if !seen[e.ID] && len(shown) < shownLimit {
-			seen[e.ID] = true
-			shown = append(shown, shownEntry{id: e.ID, version: versionOf(digests.of(e))})
+		if seen[e.ID] || len(shown) == shownLimit {
+			continue
 		}
+		version := m.settled[e.ID].version
+		if seen[e.ID] = true; version == 0 {
+			version = versionOf(m.source.digests.of(e))
+		}
+		shown = append(shown, shownEntry{id: e.ID, version: version})
 	}
 	return shown
 }
@@ -229,7 +234,7 @@ type readings struct {
 // window or the entries that may have come and gone between.
 func (rs *readings) compare(doc *feedhistory.Document, m *mergeResult, late bool) error {
 	l := rs.ledger
-	was, now, wasRead := l.shown(), shownOf(doc, m.digests), l.Known.URL != "" && !(late && l.Elsewhere)
+	was, now, wasRead := l.shown(), shownOf(doc, m), l.Known.URL != "" && !(late && l.Elsewhere)
 	isOrdered := true
 	if !l.Inherited.IsZero() && was == nil && l.Recent == nil {
 		var err error
@@ -553,7 +558,7 @@ func (r Rank) isOfSubscription() bool { return r.Seq&(1<<31-1) == 0 }
 // noteCopy notes whether a subscription document may be an old copy: it was replaced
 // before, or it brings nothing new and lacks the newest entry.
 func (rs *readings) noteCopy(doc *feedhistory.Document, r *reading) {
-	l, digest := rs.ledger, shortKey(digestOf(doc, rs.merger.digests))
+	l, digest := rs.ledger, shortKey(rs.merger.digestOf(doc))
 	seen := slices.Index(l.Recent, digest)
 	if seen >= 0 && seen == len(l.Recent)-1 {
 		return // as at the last reading

@@ -11,6 +11,7 @@ import (
 	"hash/fnv"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -128,7 +129,7 @@ func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Documen
 	}
 	version, done := f.Commits, &Report{Feed: f}
 	mg := merger{
-		ctx: ctx, store: store, feed: f, from: version, now: r.Mirror.now(), changes: done, allowance: newAllowance(ctx, r.Mirror, f), digests: newDigests(),
+		ctx: ctx, store: store, feed: f, from: version, now: r.Mirror.now(), changes: done, allowance: newAllowance(ctx, r.Mirror, f), digests: newDigests(false),
 	}
 	m, err := mg.merge(from)
 	if err != nil {
@@ -483,12 +484,13 @@ type knownEntry struct {
 // keyOf returns a short key for texts. Two texts share one by chance only if somebody
 // could break SHA-256.
 func keyOf(texts ...string) [2]uint64 {
-	h := sha256.New()
+	all := make([]byte, 0, 256)
 	for _, text := range texts {
-		fmt.Fprintf(h, "%d:%s", len(text), text)
+		all = append(strconv.AppendInt(all, int64(len(text)), 10), ':')
+		all = append(all, text...)
 	}
-	sum := h.Sum(nil)
-	return [2]uint64{binary.BigEndian.Uint64(sum), binary.BigEndian.Uint64(sum[8:])}
+	sum := sha256.Sum256(all)
+	return [2]uint64{binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:])}
 }
 
 // add adds an entry; of several with one ID only the first.

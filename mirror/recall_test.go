@@ -219,7 +219,8 @@ func TestRecallComplete(t *testing.T) {
 	require.Equal(t, map[string]string{"a": "A", "b": "B is back"}, held(t, m.Store, recallURL))
 }
 
-// A missed window closes only where the memory has both sides of it.
+// A missed window closes only where the memory has both sides of it. The ledger of an earlier
+// version did not name them.
 func TestRecallWindow(t *testing.T) {
 	for name, test := range map[string]struct {
 		kept   []int
@@ -231,28 +232,36 @@ func TestRecallWindow(t *testing.T) {
 		"between":           {[]int{3, 4}, false},
 		"across":            {[]int{2, 3, 4, 5}, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := &site{}
-			m := s.mirror(mirror.NewMemory())
-			s.show("", shown("2", "2", 2), shown("1", "1", 1))
-			polled(t, m, recallURL)
-			s.show("", shown("6", "6", 6), shown("5", "5", 5))
-			require.Equal(t, feedhistory.VerdictPartial, polled(t, m, recallURL).Feed.Verdict)
-			r, sum := &mirror.Recall{Mirror: m, Name: "reader"}, tally{}
-			for _, n := range test.kept { // in parts
-				done, err := r.Entries(t.Context(), recallURL, "", []mirror.KeptEntry{keep(fmt.Sprint(n), "Kept", n, n%2 == 0)})
+		for _, old := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " ", old), func(t *testing.T) {
+				s := &site{}
+				m := s.mirror(mirror.NewMemory())
+				s.show("", shown("2", "2", 2), shown("1", "1", 1))
+				polled(t, m, recallURL)
+				s.show("", shown("6", "6", 6), shown("5", "5", 5))
+				require.Equal(t, feedhistory.VerdictPartial, polled(t, m, recallURL).Feed.Verdict)
+				if old { // the ledger did not keep them then
+					f, err := m.Store.Feed(t.Context(), recallURL)
+					require.NoError(t, err)
+					eachDebt(t, &f.Ledger, func(debt map[string]any) { delete(debt, "before"); delete(debt, "after") })
+					require.NoError(t, m.Store.Commit(t.Context(), &mirror.Commit{Feed: f}))
+				}
+				r, sum := &mirror.Recall{Mirror: m, Name: "reader"}, tally{}
+				for _, n := range test.kept { // in parts
+					done, err := r.Entries(t.Context(), recallURL, "", []mirror.KeptEntry{keep(fmt.Sprint(n), "Kept", n, n%2 == 0)})
+					require.NoError(t, err)
+					sum.add(done)
+				}
+				f, err := m.Store.Feed(t.Context(), recallURL)
 				require.NoError(t, err)
-				sum.add(done)
-			}
-			f, err := m.Store.Feed(t.Context(), recallURL)
-			require.NoError(t, err)
-			want := feedhistory.VerdictPartial
-			if test.closed {
-				want = feedhistory.VerdictWindow
-			}
-			require.Equal(t, want, f.Verdict)
-			require.Equal(t, test.closed, sum.closed == 1)
-		})
+				want := feedhistory.VerdictPartial
+				if test.closed {
+					want = feedhistory.VerdictWindow
+				}
+				require.Equal(t, want, f.Verdict)
+				require.Equal(t, test.closed, sum.closed == 1)
+			})
+		}
 	}
 }
 

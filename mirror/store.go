@@ -171,6 +171,7 @@ type Commit struct {
 	Forget bool
 
 	response feedhistory.Response // that of the Report
+	changes  []Change             // of a Poll's program
 }
 
 // A FeedQuery selects feeds. The zero value selects all, ordered by URL, byte

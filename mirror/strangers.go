@@ -143,8 +143,9 @@ func (st *strangers) answered() {
 func (st *strangers) adopt() {
 	f := st.feed
 	st.merger.window() // whose ranks keepRanks stores
-	past := &generation{f.Title, f.Head, st.ledger.clone()}
-	past.Ledger.Rank, past.Ledger.Stored = Rank{}, nil
+	past := &generation{f.Title, f.Head, st.ledger.clone(), st.merger.program.closed()}
+	st.merger.program.adopt()
+	past.Ledger.Rank, past.Ledger.Stored, past.Ledger.Rows, past.Ledger.Ahead = Rank{}, nil, nil, 0
 	past.Ledger.crossOut(isStrangerDebt)
 	past.Ledger.Past, past.Ledger.Stranger, past.Ledger.upkeep = nil, nil, upkeep{}
 	if head, err := f.Document(); err == nil && head.ID != "" && !slices.Contains(past.Ledger.IDs, head.ID) {
@@ -157,6 +158,7 @@ func (st *strangers) adopt() {
 // revive continues the ledger of the earlier feed, which answers again.
 func (st *strangers) revive(past *generation) {
 	st.merger.window() // whose ranks keepRanks stores
+	st.merger.program.revive(past.Table)
 	l := past.Ledger.clone()
 	l.upkeep = st.ledger.upkeep
 	st.feed.Title, st.feed.Head, *st.ledger = past.Title, past.Head, l

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -26,10 +25,56 @@ import (
 
 // A rows is a program's own table of one feed's entries, and its Ledger as it is stored.
 type rows struct {
-	titles  map[string]string
+	table   map[string]row
 	text    []byte
 	commits int64
 	stored  func() // called after each Reading, if not nil
+}
+
+// A row is an entry, or the deletion of one.
+type row struct {
+	rank, title string
+	isDeleted   bool
+}
+
+func newRows() *rows { return &rows{table: map[string]row{}} }
+
+// store does for each Change what its statement does.
+func (s *rows) store(changes []mirror.Change) {
+	for _, c := range changes {
+		switch old, ok := s.table[c.ID]; c.Op {
+		case mirror.OpPut:
+			put := row{rank: c.Rank, isDeleted: c.Entry == nil}
+			if c.Entry != nil {
+				put.title = c.Entry.Title().Plain()
+			}
+			if !ok || c.Rank >= old.rank {
+				s.table[c.ID] = put
+			}
+		case mirror.OpKeep:
+			if ok && old.rank < c.Rank {
+				old.rank = c.Rank
+				s.table[c.ID] = old
+			}
+		case mirror.OpClear:
+			for id, r := range s.table {
+				if r.rank >= c.Since && r.rank < c.Rank && !r.isDeleted {
+					s.table[id] = row{rank: c.Rank, isDeleted: true}
+				}
+			}
+		}
+	}
+}
+
+// titles returns those of the entries, by their IDs.
+func (s *rows) titles() map[string]string {
+	titles := map[string]string{}
+	for id, r := range s.table {
+		if !r.isDeleted {
+			titles[id] = r.title
+		}
+	}
+	return titles
 }
 
 // ledger returns the stored Ledger.
@@ -50,20 +95,7 @@ func (s *rows) walk(ctx context.Context, t testing.TB, m *mirror.Mirror, url str
 		if most--; most < 0 {
 			return nil // it could not be stored
 		}
-		for _, c := range r.Added {
-			require.NotContains(t, s.titles, c.ID)
-		}
-		for _, c := range r.Changed {
-			require.Contains(t, s.titles, c.ID)
-		}
-		for _, c := range slices.Concat(r.Added, r.Changed) {
-			e, err := c.Entry()
-			require.NoError(t, err)
-			s.titles[e.ID] = e.Title().Plain()
-		}
-		for _, c := range r.Deleted {
-			delete(s.titles, c.ID)
-		}
+		s.store(r.Changes)
 		require.True(t, r.Ledger.Follows(s.ledger(t)), "for compare and swap")
 		text, err := json.Marshal(r.Ledger)
 		require.NoError(t, err)
@@ -82,14 +114,25 @@ func TestWalkOfFixtures(t *testing.T) {
 	for _, file := range append(feedtest.Glob(t, "testdata/*.txtar"), feedtest.Glob(t, "../conformance/cases/polls/*.txtar")...) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			text := string(feedtest.ReadFile(t, file))
-			synctest.Test(t, func(t *testing.T) { testWalkOfFixture(t, text) })
+			synctest.Test(t, func(t *testing.T) { testWalkOfFixture(t, strings.TrimSuffix(filepath.Base(file), ".txtar"), text) })
 		})
 	}
 }
 
-func testWalkOfFixture(t *testing.T, text string) {
+// exceptions are the fixtures in which a Poll asks for more than Update, or owes what Update writes off;
+// true means at their end. A document is named by documents to which the chain no longer leads, and
+// only rows show that the chain has their entries; nothing shows that no entry of a rebuilt feed was
+// known before, or that a second link leads to known ones, or where a window joins.
+var exceptions = map[string]bool{
+	"leftovers-of-an-old-chain": true, "leftovers-of-old-chains": true, "program-rebuilt-same-urls": true,
+	"program-second-link-many": false, "program-empty-then-archives": false,
+}
+
+func testWalkOfFixture(t *testing.T, name, text string) {
 	polls, _ := feedtest.Parse(text).File("polls")
-	store, own := mirror.NewMemory(), &rows{titles: map[string]string{}}
+	store, own := mirror.NewMemory(), newRows()
+	owed, isException := exceptions[name]
+	isOwed := false
 	sites := make([]*website.Site, 2)
 	for i := range sites {
 		site, err := website.New(text)
@@ -120,15 +163,21 @@ func testWalkOfFixture(t *testing.T, text string) {
 			require.EqualError(t, err, report.Failure.Error(), "poll %d", i)
 		}
 		ledger, want := own.ledger(t), feedOf(t, store, url)
-		require.Equal(t, held(t, store, url), own.titles, "poll %d", i)
-		require.Equal(t, sites[0].Requests(), sites[1].Requests(), "poll %d", i)
-		require.Equal(t, fmt.Sprint(report.Feed.Ledger.Gaps()), fmt.Sprint(ledger.Gaps()), "poll %d", i)
+		require.Equal(t, held(t, store, url), own.titles(), "poll %d", i)
+		if !isException {
+			require.Equal(t, sites[0].Requests(), sites[1].Requests(), "poll %d", i)
+		}
 		got := ledger.Feed()
+		if isOwed = isException && got.Verdict == feedhistory.VerdictPartial; isOwed {
+			continue
+		}
+		require.Equal(t, fmt.Sprint(report.Feed.Ledger.Gaps()), fmt.Sprint(ledger.Gaps()), "poll %d", i)
 		require.Equal(t, want.Verdict, got.Verdict, "poll %d", i)
-		require.Equal(t, []any{want.Kind, want.Title, want.Entries, want.Deleted, want.Documents, want.Address, want.Failures, want.Unfinished, want.More, want.Gone},
-			[]any{got.Kind, got.Title, got.Entries, got.Deleted, got.Documents, got.Address, got.Failures, got.Unfinished, got.More, got.Gone}, "poll %d", i)
+		require.Equal(t, []any{want.Kind, want.Title, want.Documents, want.Address, want.Failures, want.Unfinished, want.More, want.Gone},
+			[]any{got.Kind, got.Title, got.Documents, got.Address, got.Failures, got.Unfinished, got.More, got.Gone}, "poll %d", i)
 		require.True(t, want.Next.Equal(got.Next), "poll %d", i)
 	}
+	require.Equal(t, owed, isOwed)
 }
 
 var walkSchedules = flag.Int("walk-schedules", feedtest.Count(200), "the number of schedules to test Poll with")
@@ -139,7 +188,7 @@ func TestWalkInterrupted(t *testing.T) {
 	for seed := range feedtest.Seeds(*walkSchedules) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 7))
-			model, own := feedtest.NewModel("/feed", seed), &rows{titles: map[string]string{}}
+			model, own := feedtest.NewModel("/feed", seed), newRows()
 			walk := func(most int) error {
 				time.Sleep(26 * time.Hour)
 				ctx, cancel := context.WithCancel(t.Context())
@@ -164,7 +213,7 @@ func TestWalkInterrupted(t *testing.T) {
 				require.Less(t, polls, 20, "seed %d: %v", seed, own.ledger(t).Gaps())
 				_ = walk(1000)
 			}
-			require.Equal(t, model.Published(), own.titles, "seed %d", seed)
+			require.Equal(t, model.Published(), own.titles(), "seed %d", seed)
 		})
 	}
 }
@@ -178,7 +227,7 @@ func TestWalkStoredSeldom(t *testing.T) {
 			model.Step()
 		}
 		model.Become("archived")
-		m, own := newMirror(nil, model), &rows{titles: map[string]string{}}
+		m, own := newMirror(nil, model), newRows()
 		for walks := 0; own.text == nil || own.ledger(t).Feed().Verdict != feedhistory.VerdictWhole; walks++ {
 			require.Less(t, walks, 100)
 			stored := own.ledger(t)
@@ -189,12 +238,7 @@ func TestWalkStoredSeldom(t *testing.T) {
 				if pending = append(pending, r); len(pending) == every || r.Ledger.Feed().Verdict == feedhistory.VerdictWhole {
 					require.True(t, r.Ledger.Follows(stored))
 					for _, r := range pending {
-						for _, c := range slices.Concat(r.Added, r.Changed) {
-							own.titles[c.ID] = c.Content.Title
-						}
-						for _, c := range r.Deleted {
-							delete(own.titles, c.ID)
-						}
+						own.store(r.Changes)
 					}
 					text, err := json.Marshal(r.Ledger)
 					require.NoError(t, err)
@@ -205,7 +249,7 @@ func TestWalkStoredSeldom(t *testing.T) {
 				}
 			}
 		}
-		require.Equal(t, model.Published(), own.titles)
+		require.Equal(t, model.Published(), own.titles())
 	}
 }
 
@@ -336,6 +380,30 @@ func TestWalkLedger(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Positive(t, requests)
+	require.NotEmpty(t, last.URL())
+	last.Reset(true)
+	require.Empty(t, last.URL(), "the next poll is as the first")
+	require.Error(t, json.Unmarshal([]byte(`{"kind":"archived","entries":"many"}`), new(mirror.Feed)))
+}
+
+// A feed read before there were ledgers has none of these members; each of them alone tells
+// that a later version has read it.
+func TestUnverified(t *testing.T) {
+	const known = `"kind":"archived","known":{"url":"http://a.example/feed"}`
+	unverified := func(member string) bool {
+		var l mirror.Ledger
+		require.NoError(t, json.Unmarshal([]byte("{"+known+member+"}"), &l))
+		return l.Unverified()
+	}
+	require.True(t, unverified(""))
+	for _, member := range []string{
+		`"shown":["urn:1"],"versions":"AAAAAA=="`, `"ids":["urn:a"]`, `"recent":["AAAA"]`, `"former":{"poll":1}`, `"stranger":{}`, `"past":{}`, `"elsewhere":true`,
+		`"since":1`,
+	} {
+		require.False(t, unverified(","+member), member)
+	}
+	require.True(t, unverified(`,"inherited":"2020-01-02T00:00:00Z","checked":"2020-01-01T00:00:00Z"`))
+	require.False(t, unverified(`,"inherited":"2020-01-02T00:00:00Z","checked":"2020-01-03T00:00:00Z"`))
 }
 
 // A Reading's entries can be given to another parser as they were published, in RSS if they
@@ -375,14 +443,11 @@ func TestReadingXML(t *testing.T) {
 			require.Empty(t, doc.Entries)
 		}
 	}
-	damaged := &mirror.Record{ID: "urn:1", Content: mirror.Content{Format: feedhistory.FormatAtom, Data: "<entry"}}
-	_, err := (&mirror.Reading{Changed: []*mirror.Record{damaged}}).Document()
-	require.ErrorAs(t, err, new(*feedhistory.ParseError))
 }
 
 // An error that ends a walk comes alone, after what was read before it.
 func TestWalkFails(t *testing.T) {
-	own := &rows{titles: map[string]string{}}
+	own := newRows()
 	m := newMirror(nil, http.NotFoundHandler())
 	err := own.walk(t.Context(), t, m, modelURL, 10)
 	require.ErrorAs(t, err, new(*feedhistory.FetchError))
@@ -396,15 +461,66 @@ func TestWalkFails(t *testing.T) {
 	own.stored = cancel
 	err = own.walk(ctx, t, m, modelURL, 10)
 	require.True(t, errors.Is(err, context.Canceled), err)
-	require.Contains(t, own.titles, "urn:feed")
+	require.Contains(t, own.titles(), "urn:feed")
 	require.True(t, own.ledger(t).Feed().Unfinished)
 	own.stored = nil
 	require.NoError(t, own.walk(t.Context(), t, m, modelURL, 10))
-	require.Len(t, own.titles, 3)
+	require.Len(t, own.titles(), 3)
 
 	require.PanicsWithValue(t, "in the loop", func() {
 		for range m.Poll(t.Context(), modelURL, mirror.Ledger{}) {
 			panic("in the loop")
 		}
 	})
+}
+
+// earlierSite is the feed of testdata/ledger-with-rows.json: six entries in three documents, of which
+// that Ledger knows two.
+func earlierSite(w http.ResponseWriter, r *http.Request) {
+	n := map[string]int{"/feed": 3, "/2": 2, "/1": 1}[r.URL.Path]
+	fmt.Fprint(w, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:f</id><title>F</title>`)
+	if n > 1 {
+		fmt.Fprintf(w, `<link rel="prev-archive" href="/%d"/>`, n-1)
+	}
+	for k := 2*n + 1; k > 2*n-1; k-- {
+		fmt.Fprintf(w, `<entry><id>http://model.example/%d</id><title>T%[1]d</title><updated>2026-01-%02[1]dT00:00:00Z</updated></entry>`, k)
+	}
+	fmt.Fprint(w, "</feed>")
+}
+
+// A Ledger that a version before stored, with a row of each entry, is read, and the walk goes on.
+func TestLedgerWithRows(t *testing.T) {
+	own := newRows()
+	own.text = feedtest.ReadFile(t, "testdata/ledger-with-rows.json")
+	require.Equal(t, feedhistory.VerdictPartial, own.ledger(t).Feed().Verdict)
+	require.Equal(t, 1, own.ledger(t).Pending())
+	var requests []string
+	m := newMirror(nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests = append(requests, r.URL.Path)
+		earlierSite(w, r)
+	}))
+	m.Client.NoGuess = true
+	m.Now = func() time.Time { return own.ledger(t).Feed().Next.Add(time.Second) }
+	own.commits = own.ledger(t).Feed().Commits
+	require.NoError(t, own.walk(t.Context(), t, m, modelURL, 100))
+	require.Equal(t, []string{"/feed", "/1"}, requests)
+	require.Equal(t, map[string]string{"http://model.example/2": "T2", "http://model.example/3": "T3"}, own.titles())
+	require.Equal(t, feedhistory.VerdictWhole, own.ledger(t).Feed().Verdict)
+}
+
+// What a Ledger remembers does not grow with the entries of a feed: fewer than 4 kB, and 26 bytes
+// for each archive and each entry of the subscription document.
+func TestSizeOfALedger(t *testing.T) {
+	for _, archives := range []int{0, 20, 100, 200} {
+		m := newMirror(nil, archiveSite(archives))
+		var last mirror.Ledger
+		for r, err := range m.Poll(t.Context(), modelURL, mirror.Ledger{}) {
+			require.NoError(t, err)
+			last = r.Ledger
+		}
+		text, err := last.MarshalJSON()
+		require.NoError(t, err)
+		require.Less(t, len(text), 4000+26*(archives+100), "%d archives", archives)
+		require.NotEqual(t, feedhistory.VerdictPartial, last.Feed().Verdict)
+	}
 }

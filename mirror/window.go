@@ -2,10 +2,15 @@ package mirror
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 	"time"
 
+	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
+	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // Each reading of a feed whose time has changed raises the ranks of all entries still in the
@@ -53,6 +58,88 @@ func (w *window) dates(r *Record) bool { return w.at(r).Equal(r.Copy.At) }
 // versionOf returns four bytes of a digest, which tell a version of an entry from others.
 func versionOf(digest string) uint32 { return uint32(keyOf(digest)[0]) }
 
+// A rowKey tells the row of a live entry from all others of the entry: twelve bytes of a digest,
+// beside the four of its version. Zero means the row may have more than the document shows.
+type rowKey [12]byte
+
+// rowKeyOf returns the key of an entry's row, from everything merging compares.
+func rowKeyOf(digest string, updated, published time.Time) (key rowKey) {
+	text := append(make([]byte, 0, 96), digest...)
+	for _, t := range []time.Time{updated, published} {
+		text = binary.BigEndian.AppendUint64(text, uint64(t.Unix()))
+		text = binary.BigEndian.AppendUint32(text, uint32(t.Nanosecond()))
+	}
+	sum := sha256.Sum256(text)
+	copy(key[:], sum[:])
+	return key
+}
+
+// rowKey returns the key of a record's row: zero unless the entry is live, by the subscription
+// document with a rank, and has neither tombstone nor absence.
+func (r *Record) rowKey(rank Rank) (key rowKey) {
+	c := r.Copy
+	if r.State != Live || r.Absence != 0 || r.Tombstone != (TombstoneRecord{}) || c.Source != "" || c.Rank.compare(rank) != 0 {
+		return key
+	}
+	return rowKeyOf(c.Digest, r.Content.Updated, r.Content.Published)
+}
+
+// A settledEntry is an entry whose row, by the ledger, already is as the document shows it. Only
+// its rank rises, so the store is not asked for it.
+type settledEntry struct {
+	*feedhistory.Entry
+	version uint32
+	row     rowKey
+}
+
+// settled returns the settled entries of a subscription document, by ID. An entry with signatures
+// in its addresses never is one: its digest leaves them out.
+func (mg *merger) settled(s source, entries []*feedhistory.Entry) map[string]settledEntry {
+	l := &mg.feed.Ledger.l
+	if !s.window || s.replaces || len(l.Rows) == 0 || l.Unnamed > 0 || s.doc.Kind() == feedhistory.KindComplete || s.rank.compare(l.Rank) <= 0 {
+		return nil
+	}
+	shown := l.shown()
+	at, settled := places(shown), make(map[string]settledEntry, len(entries))
+	for _, t := range s.doc.Deleted {
+		delete(at, t.Ref)
+	}
+	for _, e := range entries {
+		i, ok := at[e.ID]
+		if !ok || !shown[i].held || shown[i].row == (rowKey{}) || e.KeptBy != "" {
+			continue
+		}
+		if shown[i].row != rowKeyOf(s.digests.asPublished(e), e.Updated, e.Published) {
+			continue
+		}
+		if element, err := door.Root.Element(e); err == nil && iri.Unsigned(element.Raw) == element.Raw {
+			settled[e.ID] = settledEntry{e, shown[i].version, shown[i].row}
+		}
+	}
+	return settled
+}
+
+// checkRows drops the keys of rows stored otherwise by a change.
+func (l *lastReading) checkRows(c *Commit, ahead int64) {
+	if l.Ahead = 0; len(l.Rows) == 0 {
+		return
+	}
+	stored := slices.Concat(c.Put, c.Touch)
+	if len(stored) > 0 {
+		shown := l.shown()
+		at := places(shown)
+		for _, r := range stored {
+			if i, ok := at[r.ID]; ok && (shown[i].row != r.rowKey(l.Rank) || shown[i].version != versionOf(r.Copy.Digest)) {
+				shown[i].row = rowKey{}
+			}
+		}
+		l.setShown(shown)
+	}
+	if len(l.Rows) > 0 {
+		l.Ahead = ahead
+	}
+}
+
 // window returns the window of the feed, as it was when the poll first needed it, or as the
 // subscription document has shown it since.
 func (mg *merger) window() *window {
@@ -73,21 +160,64 @@ func (mg *merger) raise(r *Record) {
 	}
 }
 
+// recordsAnd returns records as records does. Of a subscription document, it also keeps the records
+// of the window's entries it lacks.
+func (mg *merger) recordsAnd(s source, entries []*feedhistory.Entry, ids []string) (map[string]*Record, error) {
+	var left []string
+	if s.window {
+		there := make(map[string]bool, len(entries)+len(ids))
+		for _, e := range entries {
+			there[e.ID] = true
+		}
+		for _, id := range ids {
+			there[id] = true
+		}
+		for id := range mg.window().versions {
+			if !there[id] {
+				left = append(left, id)
+			}
+		}
+		slices.Sort(left)
+	}
+	records, err := mg.records(slices.Concat(ids, left))
+	mg.left = make(map[string]*Record, len(left))
+	for _, id := range left {
+		mg.left[id] = records[id]
+		delete(records, id)
+	}
+	return records, err
+}
+
 // keepRanks keeps the ranks raised by a reading of the subscription document in the ledger. It
 // stores those of entries no longer there, or no longer as they were.
 func (rs *readings) keepRanks(m *mergeResult, rank Rank) error {
 	l, mg := rs.ledger, rs.merger
 	next, shown := &window{rank, map[string]uint32{}}, l.shown()
 	for i := range shown {
-		shown[i].held = false
+		shown[i].held, shown[i].row = false, rowKey{}
 	}
 	at := places(shown)
+	keep := func(id string, version uint32, key rowKey) bool {
+		if mg.program != nil { // nothing is asked of a Store
+			key = rowKey{}
+		}
+		i, ok := at[id]
+		if ok = ok && shown[i].version == version; ok {
+			shown[i].held, shown[i].row, next.versions[id] = true, key, version
+		}
+		return ok
+	}
+	for id, e := range m.settled {
+		keep(id, e.version, e.row)
+	}
 	for _, r := range m.raised {
-		version := versionOf(r.Copy.Digest)
-		if i, ok := at[r.ID]; ok && shown[i].version == version && next.dates(r) {
-			shown[i].held, next.versions[r.ID] = true, version
-		} else {
+		if !next.dates(r) || !keep(r.ID, versionOf(r.Copy.Digest), r.rowKey(rank)) {
 			m.change.Touch = append(m.change.Touch, r)
+		}
+	}
+	for _, r := range m.change.Put {
+		if r.Copy.Rank.compare(rank) == 0 && next.dates(r) {
+			keep(r.ID, versionOf(r.Copy.Digest), r.rowKey(rank))
 		}
 	}
 	left, err := rs.leaving(m, next)
@@ -109,20 +239,29 @@ func (rs *readings) leaving(m *mergeResult, next *window) (left []*Record, err e
 	for _, r := range slices.Concat(m.change.Put, m.change.Touch) {
 		stored[r.ID] = true
 	}
-	var ids []string
+	var ids, unknown []string
 	for id := range rs.merger.window().versions {
-		if _, ok := next.versions[id]; !ok && !stored[id] {
-			ids = append(ids, id)
+		if _, ok := next.versions[id]; ok || stored[id] {
+			continue
+		}
+		ids = append(ids, id)
+		if _, ok := rs.merger.left[id]; !ok && m.records[id] == nil {
+			unknown = append(unknown, id)
 		}
 	}
-	if len(ids) == 0 {
-		return nil, nil
-	}
 	slices.Sort(ids)
-	records, err := rs.merger.records(ids)
+	var records map[string]*Record
+	if len(unknown) > 0 {
+		slices.Sort(unknown)
+		records, err = rs.merger.records(unknown)
+	}
 	for _, id := range ids {
-		r := cmp.Or(m.records[id], records[id])
-		if _, ok := rs.allowance.rows[id]; ok && r != nil {
+		r := cmp.Or(m.records[id], rs.merger.left[id], records[id])
+		_, isRaised := rs.allowance.rows[id]
+		if _, ok := m.settled[id]; ok && r != nil { // it is beyond the entries remembered
+			r.Copy.At, r.Copy.Rank, isRaised = next.at(r), next.rank, true
+		}
+		if isRaised && r != nil {
 			left = append(left, r)
 		}
 	}

@@ -214,7 +214,7 @@ func (p *Publisher) uncarried(e *feedhistory.Entry) (*feedhistory.Entry, error) 
 	if p.format() == feedhistory.FormatRSS {
 		space, names = feedxml.Atom, []string{"author", "category", "contributor", "rights", "source"}
 	}
-	element := without(string(normal.XML()), feedxml.JSONMembers, "json")
+	element := without(textOf(normal), feedxml.JSONMembers, "json")
 	for _, name := range names {
 		element = without(element, space, name)
 	}
@@ -300,12 +300,12 @@ func (p *Publisher) earlier(e *feedhistory.Entry) (*feedhistory.Entry, error) {
 		return normal, err
 	}
 	title := ""
-	for child := range xmlscan.Children(string(e.XML()), "", "title") {
+	for child := range xmlscan.Children(textOf(e), "", "title") {
 		if title = strings.Trim(child.Text, " \t\r\n"); title != "" {
 			break
 		}
 	}
-	element := string(normal.XML())
+	element := textOf(normal)
 	if title != "" && title != normal.Title().Body {
 		element = withTitle(element, feedxml.Atom, func(string) string { return title })
 	}
@@ -315,13 +315,16 @@ func (p *Publisher) earlier(e *feedhistory.Entry) (*feedhistory.Entry, error) {
 // repaired returns a normal entry, valid: itself, if it is. It returns nil if
 // that fails.
 func (p *Publisher) repaired(e *feedhistory.Entry) *feedhistory.Entry {
-	unsigned, source := *e, *sourceOf(e)
-	source.Authors = nil // the feed's authors need not be written on the entry
-	unsigned.Head = &source
-	if bytes.Contains(p.valid.written(&unsigned, p.format(), p.form), e.XML()) { // nearly always
+	unsigned := e
+	if e.Head == nil || len(e.Head.Authors) > 0 { // the feed's authors need not be written on the entry
+		other, source := *e, *sourceOf(e)
+		source.Authors = nil
+		unsigned, other.Head = &other, &source
+	}
+	if p.valid.contains(unsigned, textOf(e), p.format(), p.form) { // nearly always
 		return e
 	}
-	valid := reread(p.written(&unsigned, p.format(), false), "")
+	valid := reread(p.written(unsigned, p.format(), false), "")
 	if valid == nil {
 		return e
 	}
@@ -334,13 +337,14 @@ func (p *Publisher) repaired(e *feedhistory.Entry) *feedhistory.Entry {
 // A validWriter writes entries in their valid form, one after another into one document.
 type validWriter struct {
 	b      bytes.Buffer
+	text   []byte // for which contains looks
 	w      *compose.Writer
 	format feedhistory.Format
 	form   int
 }
 
-// written returns the text of an entry; nil on failure. It is valid until the next call.
-func (v *validWriter) written(e *feedhistory.Entry, format feedhistory.Format, form int) []byte {
+// contains reports whether the valid form of an entry has a text; false on failure.
+func (v *validWriter) contains(e *feedhistory.Entry, text string, format feedhistory.Format, form int) bool {
 	if v.w == nil || v.format != format || v.form != form {
 		v.w, v.format, v.form = compose.NewWriter(&v.b, format, &feedhistory.Document{ID: "urn:x"}), format, form
 		door.Former(v.w, form)
@@ -348,9 +352,10 @@ func (v *validWriter) written(e *feedhistory.Entry, format feedhistory.Format, f
 	v.b.Reset()
 	if v.w.Add(e) != nil {
 		v.w = nil // which writes nothing more
-		return nil
+		return false
 	}
-	return v.b.Bytes()
+	v.text = append(v.text[:0], text...)
+	return bytes.Contains(v.b.Bytes(), v.text)
 }
 
 // written returns a document of an entry; nil on failure.
@@ -417,7 +422,7 @@ func (p *Publisher) isNormal(e *feedhistory.Entry) bool {
 	if sourceOf(e).Format != p.format() {
 		return false
 	}
-	text := string(e.XML())
+	text := textOf(e)
 	end := strings.IndexByte(text, '>')
 	if end < 0 {
 		return false

@@ -3,7 +3,6 @@ package publish
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -95,7 +94,7 @@ func (p *session) build(s *state, q *queue, index *indexer) error {
 	}
 	c := p.cutter(q.firstPast(log), q.now)
 	end := func(items []item) error {
-		recent = slices.Concat(entriesOf(items), recent)
+		recent = undeleted(slices.Concat(entriesOf(items), recent), items)
 		recent = recent[:min(len(recent), b.shown())]
 		return b.close(part{cmp.Or(c.period, strconv.Itoa(b.ledger.archives+1)), items})
 	}
@@ -133,7 +132,7 @@ func (p *session) sign(e *feedhistory.Entry) {
 	if e == nil {
 		return
 	}
-	if text := string(e.XML()); iri.Unsigned(text) != text {
+	if text := textOf(e); iri.Unsigned(text) != text {
 		if p.resigned == nil {
 			p.resigned = map[string]*feedhistory.Entry{}
 		}
@@ -174,6 +173,23 @@ func entriesOf(items []item) (entries []*feedhistory.Entry) {
 		}
 	}
 	return entries
+}
+
+// undeleted returns the entries that none of the items deletes (RFC 6721 §2). The subscription document
+// does not repeat the others: their deletion is in an archive, which not every reader reads.
+func undeleted(entries []*feedhistory.Entry, items []item) []*feedhistory.Entry {
+	deleted := map[string]time.Time{}
+	for _, it := range items {
+		if it.entry == nil {
+			deleted[it.id] = feedtime.Later(deleted[it.id], it.time)
+		} else if it.time.IsZero() { // it came after the deletion
+			delete(deleted, it.id)
+		}
+	}
+	return slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool {
+		when, ok := deleted[e.ID]
+		return ok && !e.Updated.After(when)
+	})
 }
 
 // deletionsOf returns the deletions among items in the same order.
@@ -289,7 +305,7 @@ func (it item) size() int {
 	if it.entry == nil {
 		return len(it.id) + 150
 	}
-	return len(it.entry.XML())
+	return len(textOf(it.entry))
 }
 
 func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
@@ -361,14 +377,10 @@ func (b *builder) add(stem string, head *feedhistory.Document, items []item, upd
 			return err
 		}
 	}
-	if b.name != "" {
-		if b.text, err = setNext(b.text, b.p.url(name), b.p.format()); err != nil {
-			return err
-		}
-	} else {
+	if b.name == "" {
 		b.ledger.before, b.ledger.next = b.ledger.prev, name
 	}
-	if err := b.flush(); err != nil {
+	if err := b.flush(b.p.url(name)); err != nil {
 		return err
 	}
 	b.name, b.text, b.ledger.prev = name, text, name
@@ -402,10 +414,10 @@ func (b *builder) shown() int {
 func (b *builder) repeated(open, recent []*feedhistory.Entry) []*feedhistory.Entry {
 	size := 0
 	for _, e := range open {
-		size += len(e.XML())
+		size += len(textOf(e))
 	}
 	for i, e := range recent {
-		size += len(e.XML())
+		size += len(textOf(e))
 		if n := len(open) + i; n >= b.shown() || n >= max(b.p.recent(), b.ledger.source) && size > feedtime.MostShown {
 			return recent[:i]
 		}
@@ -442,7 +454,7 @@ func (p *Publisher) renderArchive(stem, prev string, head *feedhistory.Document,
 	if text, doc, err = p.render(d); err != nil {
 		return "", "", nil, err
 	}
-	sum := sha256.Sum256([]byte(text))
+	sum := sumOf(text)
 	digest := hex.EncodeToString(sum[:len(placeholder)/2])
 	self := strings.Index(text, `rel="self"`)
 	at := strings.Index(text[self:], placeholder+p.extension()+`"`)
@@ -459,6 +471,11 @@ func (p *Publisher) renderArchive(stem, prev string, head *feedhistory.Document,
 // earlier versions stay as they are.
 func (p *Publisher) render(d *feedhistory.Document) (text string, back *feedhistory.Document, err error) {
 	var b strings.Builder
+	size := 4 << 10
+	for _, e := range d.Entries {
+		size += len(textOf(e)) + 1
+	}
+	b.Grow(size)
 	w := compose.NewWriter(&b, p.format(), d)
 	w.Verbatim = true
 	door.Former(w, p.form)
@@ -487,24 +504,36 @@ func (p *Publisher) render(d *feedhistory.Document) (text string, back *feedhist
 // setNext sets or removes the next-archive in the text of an archive, and
 // changes nothing else: entries are not rendered again (5005#9).
 func setNext(text, url string, format feedhistory.Format) (string, error) {
+	before, link, after, err := placeNext(text, url, format)
+	if err != nil {
+		return "", err
+	}
+	if text[len(before):len(text)-len(after)] == link {
+		return text, nil // without a copy
+	}
+	return before + link + after, nil
+}
+
+// placeNext returns the text of an archive in three parts, of which the middle one is the next-archive
+// to be set.
+func placeNext(text, url string, format feedhistory.Format) (before, link, after string, err error) {
 	element := "link"
 	if format == feedhistory.FormatRSS {
 		element = "atom:link"
 	}
 	end := strings.Index(text, "<fh:archive ") // the links in the head end here
 	if end < 0 {
-		return "", fmt.Errorf("no archive: %w", ErrForeign)
+		return "", "", "", fmt.Errorf("no archive: %w", ErrForeign)
 	}
 	from := end
 	line := strings.LastIndexByte(text[:end-1], '\n') + 1
 	if strings.HasPrefix(text[line:], "<"+element+` rel="next-archive" `) {
 		from = line
 	}
-	link := ""
 	if url != "" {
 		link = `<` + element + ` rel="next-archive" href="` + attrEscaper.Replace(url) + "\"/>\n"
 	}
-	return text[:from] + link + text[end:], nil
+	return text[:from], link, text[end:], nil
 }
 
 var attrEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;")
@@ -615,7 +644,10 @@ func (p *Publisher) listName() string {
 }
 
 // A file is an archive, or a part of the index, still to be written.
-type file struct{ name, text string }
+type file struct {
+	name string
+	data []byte
+}
 
 // The maximum number of archives, and of their bytes, waiting to be written, so one
 // list serves many archives.
@@ -624,12 +656,16 @@ const (
 	mostHeld    = 8 << 20
 )
 
-// flush queues the archive whose successor is now known for writing.
-func (b *builder) flush() error {
+// flush queues the archive whose successor is now known for writing; without one, if that is "".
+func (b *builder) flush(next string) error {
 	if b.name == "" {
 		return nil
 	}
-	f := &file{b.name, b.text}
+	before, link, after, err := placeNext(b.text, next, b.p.format())
+	if err != nil {
+		return err
+	}
+	f := &file{b.name, []byte(before + link + after)}
 	b.name, b.text = "", ""
 	return b.await(f)
 }
@@ -640,7 +676,7 @@ func (b *builder) await(f *file) error {
 		return nil
 	}
 	b.waiting = append(b.waiting, *f)
-	b.held += len(f.text)
+	b.held += len(f.data)
 	if len(b.waiting) >= mostWaiting || b.held >= mostHeld {
 		return b.write()
 	}
@@ -649,7 +685,7 @@ func (b *builder) await(f *file) error {
 
 // finish writes all remaining archives.
 func (b *builder) finish() error {
-	if err := b.flush(); err != nil {
+	if err := b.flush(""); err != nil {
 		return err
 	}
 	if b.index != nil {
@@ -678,7 +714,7 @@ func (b *builder) write() error {
 		}
 	}
 	for _, f := range waiting {
-		if err := b.p.Output.Put(b.p.ctx, f.name, []byte(f.text)); err != nil {
+		if err := b.p.Output.Put(b.p.ctx, f.name, f.data); err != nil {
 			return err
 		}
 	}

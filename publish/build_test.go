@@ -557,3 +557,71 @@ func TestPeriodsGoByChange(t *testing.T) {
 	require.Len(t, closed, 1)
 	require.Equal(t, "2020", closed[0].name)
 }
+
+// A watched output is looked at after each change, as a reader could.
+type watched struct {
+	*memory
+	look func()
+}
+
+func (w watched) Put(ctx context.Context, name string, data []byte) error {
+	defer w.look()
+	return w.memory.Put(ctx, name, data)
+}
+
+func (w watched) Remove(ctx context.Context, name string) error {
+	defer w.look()
+	return w.memory.Remove(ctx, name)
+}
+
+// At no moment, not even within a call, does a reader find an entry whose deletion was there before,
+// neither one that reads the subscription document alone nor one that reads all documents, unless the
+// entry has been published again since.
+func TestDeletedStaysDeleted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var p *Publisher
+		deleted := map[string]time.Time{} // when, by what was seen
+		out := watched{memory: newMemory()}
+		out.look = func() {
+			text, ok := out.files[p.name()]
+			if !ok {
+				return
+			}
+			doc, err := feedhistory.Parse(strings.NewReader(string(text.Data)), p.URL())
+			require.NoError(t, err)
+			for _, d := range doc.Deleted {
+				deleted[d.Ref] = feedtime.Later(deleted[d.Ref], d.When)
+			}
+			for who, entries := range map[string][]*feedhistory.Entry{"of the document alone": remaining(doc.Entries, doc.Deleted), "of all": fetch(t, out.memory, p.URL()).Entries} {
+				for _, e := range entries {
+					require.True(t, e.Updated.After(deleted[e.ID]), "the reader %s finds %s of %v, deleted at %v", who, e.ID, e.Updated, deleted[e.ID])
+				}
+			}
+		}
+		p = newPublisher(out)
+		p.Recent, p.Versions = rapid.SampledFrom([]int{-1, 0}).Draw(t, "recent"), rapid.Bool().Draw(t, "versions")
+		p.Split.Size = rapid.IntRange(1, 5).Draw(t, "size")
+		now := day
+		for range rapid.IntRange(1, 15).Draw(t, "calls") {
+			now = now.Add(time.Hour)
+			u := Batch{Now: now}
+			for _, n := range rapid.SliceOfNDistinct(rapid.IntRange(0, 6), 0, 4, rapid.ID).Draw(t, "ids") {
+				id := fmt.Sprint("urn:", n)
+				if rapid.Bool().Draw(t, "deleted") {
+					u.Deleted = append(u.Deleted, feedhistory.Tombstone{Ref: id})
+				} else {
+					u.Entries = append(u.Entries, entry(t, id, now, now.String()))
+				}
+			}
+			_, err := p.Publish(t.Context(), u)
+			require.NoError(t, err)
+		}
+	})
+}
+
+// remaining returns the entries without those deleted since (RFC 6721 §2).
+func remaining(entries []*feedhistory.Entry, deleted []feedhistory.Tombstone) []*feedhistory.Entry {
+	return slices.DeleteFunc(slices.Clone(entries), func(e *feedhistory.Entry) bool {
+		return slices.ContainsFunc(deleted, func(d feedhistory.Tombstone) bool { return d.Ref == e.ID && !e.Updated.After(d.When) })
+	})
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/feedhistory/feedhistory/compose"
 	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/settings"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A Line is an entry as a line of JSON, which the command prints, and reads to
@@ -114,7 +115,7 @@ func Lines(r io.Reader, see func(line []byte)) iter.Seq2[*Line, error] {
 type idKey [12]byte
 
 func idKeyOf(id string) idKey {
-	sum := digestOf([]byte(id))
+	sum := digestOf(id)
 	return idKey(sum[:])
 }
 
@@ -126,8 +127,11 @@ func ReadLine(line []byte) (*Line, error) {
 	if len(line) > settings.MaxLine {
 		return nil, errLongLine
 	}
-	entry := new(Line)
-	err := json.Unmarshal(line, entry)
+	entry, err := decodeLine(line), error(nil)
+	if entry == nil {
+		entry = new(Line)
+		err = json.Unmarshal(line, entry)
+	}
 	switch {
 	case err != nil && isOther(line):
 		return nil, nil
@@ -139,6 +143,182 @@ func ReadLine(line []byte) (*Line, error) {
 		return nil, errors.New("the entry has no id")
 	}
 	return entry, nil
+}
+
+// decodeLine reads a line as json.Unmarshal does, but each text only once instead of four times. It
+// returns nil for what it leaves to json.Unmarshal: a line with an error, a member of another name,
+// or a string of another type.
+func decodeLine(line []byte) *Line {
+	d := jsontext.NewDecoder(bytes.NewBuffer(line))
+	r := new(Line)
+	if !decodeObject(d, r.member) {
+		return nil
+	}
+	if _, err := d.ReadToken(); err != io.EOF {
+		return nil
+	}
+	return r
+}
+
+// decodeObject reads an object into the values that member returns for the names. It reports
+// whether it could.
+func decodeObject(d *jsontext.Decoder, member func(name []byte) any) bool {
+	if start, err := d.ReadToken(); err != nil || start.Kind() != '{' {
+		return false
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadValue()
+		if err != nil || !decodeMember(d, member(name[1:len(name)-1])) { // one with an escape is no known one
+			return false
+		}
+	}
+	end, err := d.ReadToken()
+	return err == nil && end.Kind() == '}'
+}
+
+// decodeArray reads an array, whose values next reads. It reports whether it could.
+func decodeArray(d *jsontext.Decoder, next func() bool) bool {
+	if start, err := d.ReadToken(); err != nil || start.Kind() != '[' {
+		return false
+	}
+	for d.PeekKind() != ']' {
+		if !next() {
+			return false
+		}
+	}
+	_, err := d.ReadToken()
+	return err == nil
+}
+
+// decodeMember reads a value, unless it is to be read into nil.
+func decodeMember(d *jsontext.Decoder, into any) bool {
+	switch into := into.(type) {
+	case nil:
+		return false
+	case *string:
+		text, err := d.ReadToken()
+		if err != nil || text.Kind() != '"' {
+			return false
+		}
+		*into = text.String()
+		return true
+	case *feedhistory.Text:
+		if d.PeekKind() == '"' {
+			return decodeMember(d, &into.Body)
+		}
+		return decodeObject(d, func(name []byte) any { return textMember(into, name) })
+	case *feedhistory.Links:
+		*into = feedhistory.Links{}
+		return decodeArray(d, func() bool {
+			*into = append(*into, feedhistory.Link{})
+			l := &(*into)[len(*into)-1]
+			return decodeObject(d, func(name []byte) any { return linkMember(l, name) })
+		})
+	case *[]feedhistory.Person:
+		*into = []feedhistory.Person{}
+		return decodeArray(d, func() bool {
+			*into = append(*into, feedhistory.Person{})
+			p := &(*into)[len(*into)-1]
+			if d.PeekKind() == '"' {
+				return decodeMember(d, &p.Name)
+			}
+			return decodeObject(d, func(name []byte) any { return personMember(p, name) })
+		})
+	}
+	value, err := d.ReadValue()
+	return err == nil && json.Unmarshal(value, into) == nil
+}
+
+// member returns where the member with a name belongs; nil if there is none.
+func (r *Line) member(name []byte) any {
+	switch string(name) {
+	case "type":
+		return &r.Type
+	case "feed":
+		return &r.Feed
+	case "private":
+		return &r.Private
+	case "id":
+		return &r.ID
+	case "weak_id":
+		return &r.WeakID
+	case "language":
+		return &r.Language
+	case "updated":
+		return &r.Updated
+	case "published":
+		return &r.Published
+	case "title":
+		return &r.Title
+	case "summary":
+		return &r.Summary
+	case "content":
+		return &r.Content
+	case "links":
+		return &r.Links
+	case "authors":
+		return &r.Authors
+	case "categories":
+		return &r.Categories
+	case "extensions":
+		return &r.Extensions
+	case "deleted":
+		return &r.Deleted
+	case "source":
+		return &r.Source
+	case "raw":
+		return &r.Raw
+	}
+	return nil
+}
+
+// textMember returns where the member of a text with a name belongs; nil for base64.
+func textMember(t *feedhistory.Text, name []byte) any {
+	switch string(name) {
+	case "type":
+		return &t.Type
+	case "body":
+		return &t.Body
+	case "src":
+		return &t.Src
+	case "base":
+		return &t.Base
+	case "lang":
+		return &t.Lang
+	}
+	return nil
+}
+
+// linkMember returns where the member of a link with a name belongs; nil if there is none.
+func linkMember(l *feedhistory.Link, name []byte) any {
+	switch string(name) {
+	case "rel":
+		return &l.Rel
+	case "href":
+		return &l.Href
+	case "type":
+		return &l.Type
+	case "title":
+		return &l.Title
+	case "hreflang":
+		return &l.HrefLang
+	case "length":
+		return &l.Length
+	}
+	return nil
+}
+
+// personMember returns where the member of a person with a name belongs; nil if there is none.
+func personMember(p *feedhistory.Person, name []byte) any {
+	switch string(name) {
+	case "name":
+		return &p.Name
+	case "uri":
+		return &p.URI
+	case "email":
+		return &p.Email
+	}
+	return nil
 }
 
 // isOther reports whether a line is of another type, whose members may not have the

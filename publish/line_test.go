@@ -3,12 +3,15 @@ package publish
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 const podcast = `<rss version="2.0" xmlns:it="http://www.itunes.com/dtds/podcast-1.0.dtd" xmlns:podcast="https://podcastindex.org/namespace/1.0"
@@ -93,4 +96,58 @@ func TestLinesOfOtherTypes(t *testing.T) {
 		n++
 	}
 	require.Equal(t, 2, n)
+}
+
+// A line is read as json.Unmarshal reads it, whether or not that does it.
+func TestDecodeLine(t *testing.T) {
+	full := &Line{
+		Type: "entry", Feed: "https://example.org/feed", Private: true, Source: "newsboat",
+		Deleted: LineDeletion{Deleted: true, When: time.Date(2003, 12, 14, 0, 0, 0, 0, time.UTC)},
+		Raw:     &RawEntry{Format: feedhistory.FormatRSS, Data: "<item/>"},
+		EntryJSON: compose.EntryJSON{
+			ID: "urn:1", WeakID: true, Language: "de", Updated: "2003-12-13T18:30:02Z", Published: "2003-12-13",
+			Title:      feedhistory.Text{Type: "html", Body: "A <b>\u2028& \"B\"", Base: "https://example.org/", Lang: "en"},
+			Summary:    feedhistory.Text{Body: "Short"},
+			Content:    feedhistory.Text{Type: "image/png", Src: "https://example.org/1.png"},
+			Links:      feedhistory.Links{{Rel: "alternate", Href: "https://example.org/1", Type: "text/html", Title: "1", HrefLang: "en", Length: "7"}},
+			Authors:    []feedhistory.Person{{Name: "Ann", URI: "https://ann.example/", Email: "ann@example.org"}, {Name: "Bob"}},
+			Categories: []feedhistory.Category{{Term: "news"}},
+			Extensions: []compose.Extension{{Name: "a:b", Space: "urn:a", Value: "1"}},
+		},
+	}
+	text, err := json.Marshal(full)
+	require.NoError(t, err)
+	require.Equal(t, full, decodeLine(text), "each member has a place")
+
+	same := func(t require.TestingT, line []byte) (decoded bool) {
+		r := decodeLine(line)
+		if r != nil {
+			want := new(Line)
+			require.NoError(t, json.Unmarshal(line, want), "%s", line)
+			require.Equal(t, want, r, "%s", line)
+		}
+		return r != nil
+	}
+	for line, decoded := range map[string]bool{
+		`{"id":"1","title":"\u00e4\ud83d\ude00\n","authors":["Ann",{"name":"Bob"}],"categories":["a"]}`: true,
+		` { "id" : "1" , "content" : { "body" : "" } , "links" : [] , "deleted" : true } `:              true,
+		`{}`:                   true,
+		`{"id":"1","other":1}`: false, `{"ID":"1"}`: false, `{"\u0069d":"1"}`: false, `{"id":"1","id":"2"}`: false, `{"id":1}`: false, `{"id":null}`: false,
+		`{"id":"1"}{}`: false, `{"id":"1"`: false, `["id"]`: false, `{"id":"\ud800"}`: false, "{\"id\":\"\xff\"}": false,
+		`{"title":{"body":"a","Body":"b"}}`: false, `{"title":{"base64":"QQ=="}}`: false, `{"title":null}`: false, `{"title":{"type":7}}`: false,
+		`{"links":{}}`: false, `{"links":null}`: false, `{"links":[7]}`: false, `{"links":[{"href":"a","Href":"b"}]}`: false, `{"authors":[null]}`: false,
+		`{"authors":["Ann"`: false, `{"raw":7}`: false, ``: false, `null`: false,
+	} {
+		require.Equal(t, decoded, same(t, []byte(line)), "%s", line)
+	}
+	pieces := []string{`"`, `\`, `{`, `}`, `[`, `]`, `:`, `,`, `null`, `"id":"2",`, `"ID":"2",`, `"title":`, `{"body":"x"}`, `\ud800`, "\xff", " ", "7"}
+	rapid.Check(t, func(t *rapid.T) {
+		line := bytes.Clone(text)
+		for range rapid.IntRange(0, 4).Draw(t, "changes") {
+			from := rapid.IntRange(0, len(line)).Draw(t, "from")
+			to := min(len(line), from+rapid.IntRange(0, 8).Draw(t, "bytes"))
+			line = slices.Concat(line[:from], []byte(rapid.SampledFrom(pieces).Draw(t, "piece")), line[to:])
+		}
+		same(t, line)
+	})
 }

@@ -175,6 +175,11 @@ func (q *queue) read(some []*queuedItem) ([]item, error) {
 	if q.p.format() == feedhistory.FormatRSS {
 		before, after = `<rss version="2.0"><channel>`, "</channel></rss>"
 	}
+	size := len(before) + len(after)
+	for _, v := range some {
+		size += len(v.Text)
+	}
+	text.Grow(size)
 	text.WriteString(before)
 	for _, v := range some {
 		text.WriteString(v.Text)

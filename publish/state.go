@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
@@ -32,6 +33,9 @@ type item struct {
 }
 
 func entryItem(e *feedhistory.Entry) item { return item{e, e.ID, e.Updated} }
+
+// textOf returns the text of an entry, for which its method XML makes a copy.
+func textOf(e *feedhistory.Entry) string { return door.Root.XML(e) }
 
 // parse reads a document of this feed, and leaves references as they are: an
 // entry whose meaning depends on its document has an xml:base.

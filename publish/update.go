@@ -184,7 +184,7 @@ func (in *source) begin(u *Batch) error {
 			return err
 		}
 		if e != nil {
-			size += 1000 + len(e.XML())
+			size += 1000 + len(textOf(e))
 		}
 	}
 	if in.next == nil {
@@ -287,7 +287,7 @@ func (p *session) compare(s *state, x *index, q *queue, in *source, u *Batch, re
 		if again {
 			return errTwice(e.ID)
 		}
-		text := e.XML()
+		text := textOf(e)
 		if published && !old.deleted && old.as == digestOf(text) {
 			report.Unchanged++
 			p.giveAgain(x, e)
@@ -303,9 +303,9 @@ func (p *session) compare(s *state, x *index, q *queue, in *source, u *Batch, re
 			return err
 		}
 		if it.entry != e {
-			text = it.entry.XML()
+			text = textOf(it.entry)
 		}
-		return q.add(s, it, string(text))
+		return q.add(s, it, text)
 	})
 	if err == nil {
 		err = q.checkIDs(slices.Concat(x.fresh...))
@@ -394,7 +394,7 @@ func (p *Publisher) words(e *feedhistory.Entry) digest {
 	if valid := p.repaired(e); valid != nil {
 		e = valid
 	}
-	element := string(e.XML())
+	element := textOf(e)
 	if tag, content, ok := strings.Cut(element, ">"); ok && !isRelative(e, element) {
 		before, base, _ := strings.Cut(tag, ` xml:base="`)
 		_, after, _ := strings.Cut(base, `"`)
@@ -402,7 +402,7 @@ func (p *Publisher) words(e *feedhistory.Entry) digest {
 	}
 	// Titles of RSS have been decoded since they were published: that changes no entry.
 	before, after := withoutUpdated(withTitle(element, feedxml.Atom, xmlscan.Unescape))
-	return digestOf([]byte(iri.Unsigned(before + after)))
+	return digestOf(iri.Unsigned(before + after))
 }
 
 // withTitle returns an entry with another title, if it has one of plain text in a namespace.
@@ -431,7 +431,7 @@ func withoutUpdated(element string) (before, after string) {
 
 // dated returns an entry with another update time, otherwise unchanged.
 func (p *Publisher) dated(e *feedhistory.Entry, t time.Time) (*feedhistory.Entry, error) {
-	before, after := withoutUpdated(string(e.XML()))
+	before, after := withoutUpdated(textOf(e))
 	element := before + `<updated xmlns="` + feedxml.Atom + `">` + t.UTC().Format(time.RFC3339Nano) + "</updated>" + after
 	again, err := feedhistory.ReadEntry(p.format(), element, "")
 	if err != nil || !again.Updated.Equal(t) {

@@ -64,6 +64,7 @@ type decoder struct {
 	err      error
 	elements int
 	texts    [2]imageText      // an item's content and description
+	lists    []ext.Extension   // room for lists of extensions
 	prefixes []xmlscan.Binding // the keys of extensions
 	few      [2]xmlscan.Binding
 }
@@ -375,11 +376,11 @@ func (d *decoder) image(before *rss.Image) *rss.Image {
 // extension reads the current element as an extension.
 func (d *decoder) extension(all *ext.Extensions) {
 	prefix, local := d.prefix(), d.r.Local()
-	if *all == nil {
-		*all = ext.Extensions{}
-	}
 	vocabulary := (*all)[prefix]
 	if vocabulary == nil {
+		if *all == nil {
+			*all = ext.Extensions{}
+		}
 		vocabulary = map[string][]ext.Extension{}
 		(*all)[prefix] = vocabulary
 	}
@@ -387,7 +388,14 @@ func (d *decoder) extension(all *ext.Extensions) {
 	if d.r.Format == feedxml.FormatAtom {
 		outer = feedxml.Atom
 	}
-	vocabulary[local] = append(vocabulary[local], d.element(outer))
+	same := vocabulary[local]
+	if same == nil { // most elements are alone in their list
+		if len(d.lists) == 0 {
+			d.lists = make([]ext.Extension, 4)
+		}
+		same, d.lists = d.lists[:0:1], d.lists[1:]
+	}
+	vocabulary[local] = append(same, d.element(outer))
 }
 
 // element reads the current element and its content. Around it, the default namespace
@@ -397,6 +405,10 @@ func (d *decoder) element(outer string) ext.Extension {
 	e := ext.Extension{Name: s.Local(), Attrs: d.attributes(), Children: map[string][]ext.Extension{}}
 	if space := d.r.Space(); s.Prefix() == "" && space != outer {
 		e.Attrs["xmlns"], outer = space, space
+	}
+	if text, ok := s.LeafText(); ok {
+		e.Value = strings.TrimSpace(text)
+		return e
 	}
 	var only string // the text, while it is in one piece
 	var all []byte

@@ -311,7 +311,7 @@ type input struct {
 	firstTemplate string // the id of the first of them
 }
 
-// From largeSource entries on, garbage is collected as usual, and from largestSource on, a
+// From largeSource entries on, garbage is collected more often, and from largestSource on, a
 // publication takes the memory it needs.
 const (
 	largeSource   = 1 << 16
@@ -336,7 +336,7 @@ func (in *input) source(links *linkCheck) iter.Seq2[*feedhistory.Entry, error] {
 				switch {
 				case in.endBound == nil: // all entries are in memory
 				case in.n == largeSource:
-					debug.SetGCPercent(100)
+					debug.SetGCPercent(200)
 				case in.n == largestSource:
 					in.endBound()
 				}

@@ -18,6 +18,9 @@ type Functions struct {
 	// inheritance apart. The error says why there is none.
 	Element func(entry any) (feedxml.Element, error)
 
+	// XML returns the text that an entry's method XML copies.
+	XML func(entry any) string
+
 	// Head returns the head section of a document as read.
 	Head func(document any) feedxml.Head
 

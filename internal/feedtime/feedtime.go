@@ -85,18 +85,24 @@ func parseLocal(s string) (t time.Time, ok bool) {
 	if len(s) != len(form) {
 		return t, false
 	}
-	for i := range len(form) {
-		if form[i] == '0' && !isDigit(s[i]) || form[i] != '0' && form[i] != 'x' && form[i] != s[i] {
-			return t, false
-		}
+	if s[3] != ',' || s[4] != ' ' || s[7] != ' ' || s[11] != ' ' || s[16] != ' ' || s[19] != ':' || s[22] != ':' {
+		return t, false
 	}
-	number := func(i int) int { return int(s[i]-'0')*10 + int(s[i+1]-'0') }
+	odd := false
+	number := func(i int) int {
+		tens, units := s[i]-'0', s[i+1]-'0'
+		odd = odd || tens > 9 || units > 9
+		return int(tens)*10 + int(units)
+	}
+	day, century, year, hour, minute, second := number(5), number(12), number(14), number(17), number(20), number(23)
+	if odd {
+		return t, false
+	}
 	weekday, month := strings.Index(days, s[:3]), strings.Index(months, s[8:11])
-	day, hour, minute, second := number(5), number(17), number(20), number(23)
 	if weekday%3 != 0 || month%3 != 0 || hour > 23 || minute > 59 || second > 59 {
 		return t, false
 	}
-	t = time.Date(number(12)*100+number(14), time.Month(month/3+1), day, hour, minute, second, 0, time.UTC)
+	t = time.Date(century*100+year, time.Month(month/3+1), day, hour, minute, second, 0, time.UTC)
 	return t, t.Day() == day
 }
 

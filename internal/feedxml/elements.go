@@ -126,14 +126,14 @@ const MaxDeclared = 100
 type Elements struct {
 	*xmlscan.Cursor
 	Format Format
-	Native string // the namespace of the root, or of the entry read again
-	MaxURL int    // the length of the longest URL
+	MaxURL int // the length of the longest URL
 
 	Relative bool // a reference has needed the base
 
 	// Note is called with leniencies, each with its place; nil means to ignore them.
 	Note func(code, message string, offset int)
 
+	native  string // see Native
 	text    string // the document
 	url     string // the document's
 	lang    string // xml:lang around an entry read again
@@ -146,6 +146,17 @@ type Elements struct {
 	spaces []namespace    // of the document, or of entries read again
 	places [16]int        // where in spaces the namespace of a SpaceID was last
 	bases  xmlscan.BaseChain
+	rows   *knownRows // in Format and native; nil for a single element, which repeats few
+}
+
+// knownRows are rows by their names.
+type knownRows [32]knownRow
+
+// A knownRow is the row of a name.
+type knownRow struct {
+	key xmlscan.NameKey
+	row *Row
+	odd bool
 }
 
 // A namespace of a document. Feeds misspell them.
@@ -162,7 +173,7 @@ const mostSpaces = 32
 
 // New returns the elements of a document from the given URL, still without a Cursor.
 func New(text, url string) Elements {
-	return Elements{text: text, url: url, MaxURL: MaxURL, spaces: make([]namespace, 0, 8)}
+	return Elements{text: text, url: url, MaxURL: MaxURL, spaces: make([]namespace, 0, 8), rows: new(knownRows)}
 }
 
 // Fragment returns the children of an element read again: it is at the element's start
@@ -174,7 +185,7 @@ func Fragment(raw string, sc *xmlscan.Scope, format Format) *Elements {
 }
 
 // readers are for entries read again. Their memory is far larger than an entry.
-var readers = sync.Pool{New: func() any { return &Elements{Cursor: new(xmlscan.Cursor)} }}
+var readers = sync.Pool{New: func() any { return &Elements{Cursor: new(xmlscan.Cursor), rows: new(knownRows)} }}
 
 // Again is Fragment in memory used before. Release it after use.
 func Again(raw string, sc *xmlscan.Scope, format Format) *Elements {
@@ -191,18 +202,38 @@ func (r *Elements) Release() { readers.Put(r) }
 func (r *Elements) readAgain(raw string, sc *xmlscan.Scope, format Format) {
 	r.reset(raw, sc, format)
 	r.Next()
-	r.Native = r.Space()
+	r.SetNative(r.Space())
 }
 
 // reset makes new elements in the same memory.
 func (r *Elements) reset(raw string, sc *xmlscan.Scope, format Format) {
 	r.ReadAgain(raw, sc.Bindings, sc.Clean)
 	r.bases.Reset()
+	if r.Format != format {
+		r.rows.forget()
+	}
 	r.Format, r.MaxURL, r.text, r.url, r.lang = format, MaxURL, raw, sc.Base, sc.Lang
 	r.next = 0
 	r.Relative, r.literal, r.stopped, r.Note = false, false, false, nil
 	if len(r.spaces) == mostSpaces {
 		r.spaces = nil
+	}
+}
+
+// Native returns the namespace of the root, or of the entry read again.
+func (r *Elements) Native() string { return r.native }
+
+// SetNative sets it, for the elements that follow.
+func (r *Elements) SetNative(space string) {
+	if r.native != space {
+		r.native = space
+		r.rows.forget()
+	}
+}
+
+func (k *knownRows) forget() {
+	if k != nil {
+		clear(k[:])
 	}
 }
 
@@ -347,13 +378,13 @@ func (r *Elements) namespace() *namespace {
 func (r *Elements) IsRSS() bool { return r.IsOfRSS(r.Space()) }
 
 // IsOfRSS reports whether a namespace is RSS's own.
-func (r *Elements) IsOfRSS(space string) bool { return space == r.Native || IsRSS(space) }
+func (r *Elements) IsOfRSS(space string) bool { return space == r.native || IsRSS(space) }
 
 // IsAtom reports whether the current element belongs to Atom itself, in an Atom document
 // under whatever namespace the root has.
 func (r *Elements) IsAtom() bool {
 	space := r.Space()
-	return IsAtom(space) || r.Format == FormatAtom && space == r.Native
+	return IsAtom(space) || r.Format == FormatAtom && space == r.native
 }
 
 // IsOwn reports whether the current element belongs to Atom, or to RSS in an RSS
@@ -363,7 +394,7 @@ func (r *Elements) IsOwn() bool { return r.IsAtom() || r.Format == FormatRSS && 
 // IsStranger reports whether the current element is in no namespace, in an Atom document whose own
 // elements have one. Even with one of their names, it is neither Atom's nor RSS's.
 func (r *Elements) IsStranger() bool {
-	return r.Format == FormatAtom && r.Cursor.Space() == "" && r.Native != ""
+	return r.Format == FormatAtom && r.Cursor.Space() == "" && r.native != ""
 }
 
 // About returns rdf:about of the current element.
@@ -489,12 +520,8 @@ func (r *Elements) Construct() Construct {
 			return r.TextOrMarkup(t)
 		}
 		t.Type = textType
-		switch t = r.TextOrMarkup(t); {
-		case t.Type != textType || r.literal || kind != "":
-		case markup.IsInline(t.Body):
-			t.Type = htmlType
-		default:
-			t.Body = xmlscan.Unescape(t.Body)
+		if t = r.TextOrMarkup(t); t.Type == textType && !r.literal && kind == "" {
+			t = unescapedTitle(t)
 		}
 		return t
 	}
@@ -515,6 +542,17 @@ func (r *Elements) Construct() Construct {
 	return t
 }
 
+// unescapedTitle returns a title, published as text, as it is meant: with HTML's references, or with words
+// in HTML's elements.
+func unescapedTitle(t Construct) Construct {
+	if markup.IsInline(t.Body) {
+		t.Type = htmlType
+	} else {
+		t.Body = xmlscan.Unescape(t.Body)
+	}
+	return t
+}
+
 // kind reads the start tag of a construct, with the mode of Atom 0.3. The type is "" in another
 // vocabulary.
 func (r *Elements) kind() (t Construct, mode string) {
@@ -523,7 +561,7 @@ func (r *Elements) kind() (t Construct, mode string) {
 	if src, ok := r.Attr("", "src"); ok && strings.EqualFold(r.Local(), "content") {
 		t.Src = iri.Resolve(t.Base, src)
 	}
-	if !IsAtom(space) && (r.Format != FormatAtom || space != r.Native) {
+	if !IsAtom(space) && (r.Format != FormatAtom || space != r.native) {
 		return t, ""
 	}
 	kind, _ := r.Attr("", "type")
@@ -624,7 +662,7 @@ type Texts struct {
 
 // Text reads one of the texts.
 func (t *Texts) Text(which TextOf) Construct {
-	raw, sc, page, format, place := t.Raw, t.Scope, t.Page, t.Format, t.Places[which]
+	raw, sc, page, format, place := t.Raw, t.Scope, t.Page, t.Format, t.Places.At[which]
 	if raw == "" || place < 0 {
 		return Construct{}
 	}
@@ -632,6 +670,11 @@ func (t *Texts) Text(which TextOf) Construct {
 	defer r.Release()
 	goesOn := r.next > 0 && r.next <= int(place) && r.Err() == nil && // it has just read an earlier text of the entry
 		r.around == sc && r.page == page && r.text == raw && r.Format == format
+	if form := t.Places.forms[which]; form != anyForm && !goesOn {
+		if body, ok := r.LeafAt(raw, int(place), sc.Clean); ok {
+			return t.simple(form, xmlscan.Trim(body))
+		}
+	}
 	in := sc
 	if !goesOn {
 		if r.around, r.page = sc, page; page != "" {
@@ -662,15 +705,70 @@ func (t *Texts) Text(which TextOf) Construct {
 	return choice.text
 }
 
-// Places are the offsets at which an entry's title, summary and content begin: 0 if
-// unknown, -1 if there is no such text.
-type Places [len(texts)]int32
+// simple returns a text of one of the usual forms.
+func (t *Texts) simple(form textForm, body string) Construct {
+	text := Construct{Type: textType, Body: body, Base: t.Scope.Base, Lang: t.Scope.Lang}
+	if t.Page != "" {
+		at := t.Scope.At(t.Page, t.Raw)
+		text.Base = at.Base
+	}
+	switch form {
+	case htmlForm:
+		text.Type = htmlType
+	case titleForm:
+		if !t.Literal {
+			text = unescapedTitle(text)
+		}
+	}
+	return text
+}
+
+// Places are where an entry's title, summary and content begin.
+type Places struct {
+	At    [len(texts)]int32 // 0 if unknown, -1 if there is no such text
+	forms [len(texts)]textForm
+}
+
+// A textForm says how to read the text of an element that has nothing else, in an entry without a base or
+// language of its own.
+type textForm uint8
+
+const (
+	anyForm   textForm = iota // by its start tag
+	plainForm                 // text
+	htmlForm                  // HTML
+	titleForm                 // text with HTML's references, or with words in HTML's elements
+)
+
+// formOf returns the form of the current text, which has the given row, if it is one of the usual ones.
+func (r *Elements) formOf(row *Row) textForm {
+	space := r.Cursor.Space()
+	if space == Atom {
+		switch r.TagEnd() {
+		case ">", ` type="text">`:
+			return plainForm
+		case ` type="html">`:
+			return htmlForm
+		}
+		return anyForm
+	}
+	switch {
+	case r.Format != FormatRSS || r.TagEnd() != ">":
+	case space == "" && row.Entry == MeansTitle:
+		return titleForm
+	case space == "", space == Content:
+		return htmlForm
+	}
+	return anyForm
+}
 
 // texts are the meanings of an entry's texts.
 var texts = [...]Meaning{MeansTitle, MeansSummary, MeansContent}
 
 // A TextFinder finds the texts of an entry while it is read.
 type TextFinder struct {
+	Simple bool // the entry has no base or language of its own
+
 	places Places
 	ranks  [len(texts)]int
 	group  bool // there is a media:group, or a media:content with elements
@@ -694,7 +792,10 @@ func (f *TextFinder) Look(r *Elements, row *Row, start int) {
 		which = ContentOf
 	}
 	if n := row.Rank(r.Format); n > f.ranks[which] {
-		f.places[which], f.ranks[which] = int32(r.Offset()-start), n
+		f.places.At[which], f.ranks[which] = int32(r.Offset()-start), n
+		if f.places.forms[which] = anyForm; f.Simple {
+			f.places.forms[which] = r.formOf(row)
+		}
 	}
 }
 
@@ -706,9 +807,9 @@ func (f *TextFinder) Found(n int) Places {
 	for which, rank := range f.ranks {
 		switch {
 		case f.group && rank < FirstRank:
-			f.places[which] = 0
+			f.places.At[which], f.places.forms[which] = 0, anyForm
 		case rank == 0:
-			f.places[which] = -1
+			f.places.At[which] = -1
 		}
 	}
 	return f.places

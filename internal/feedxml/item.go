@@ -200,7 +200,7 @@ func Qualified(raw string, sc *xmlscan.Scope) string {
 	r := Again(raw, sc, FormatAtom)
 	defer r.Release()
 	space := r.Cursor.Space()
-	r.Native = ""
+	r.SetNative("")
 	var b strings.Builder
 	done := 0
 	var visit func()
@@ -329,6 +329,8 @@ func (i *Item) Atom() (string, error) {
 		return "", fmt.Errorf("draft %q: the id must not be empty, nor begin or end with white space (RFC 4287 §4.2.6)", clip(i.ID))
 	}
 	var w Markup
+	most := len(i.Title.Body) + len(i.Summary.Body) + len(i.Content.Body)
+	w.Grow(most + most/8 + 1024) // of most entries
 	w.Open("entry", "xmlns", Atom, "xml:lang", i.Lang)
 	w.WriteString(">\n")
 	w.Element("id", i.ID)

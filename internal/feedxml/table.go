@@ -345,21 +345,38 @@ func (r *Elements) NoteName() (row *Row, odd bool) {
 }
 
 // row reports whether the row's name, or its namespace, is spelt in another way, or is RSS's below an
-// element that has none. Feeds are careless
+// element that has none. It remembers the names it has found: the entries of a feed repeat the same few.
+func (r *Elements) row() (row *Row, odd bool) {
+	if r.rows == nil {
+		return r.findRow()
+	}
+	key := r.NameKey()
+	known := &r.rows[(key.First^key.Second^uint64(key.Space))*0x9e3779b97f4a7c15>>59]
+	if is := &known.key; is.First == key.First && is.Second == key.Second && is.Space == key.Space && is.Scope == key.Scope && key.Scope > 0 {
+		return known.row, known.odd
+	}
+	row, odd = r.findRow()
+	if len(r.spaces) < mostSpaces { // otherwise a misspelt namespace may have a note each time
+		*known = knownRow{key, row, odd}
+	}
+	return row, odd
+}
+
+// findRow is row without a memory. Feeds are careless
 // about the case of RSS's names; a name of Atom with a capital may be misspelt, too. RSS's own names
 // have no namespace, or that of its root, and only in RSS.
-func (r *Elements) row() (row *Row, odd bool) {
+func (r *Elements) findRow() (row *Row, odd bool) {
 	space, local := r.namespace(), r.Local()
 	v, anyCase := space.words, false
 	switch {
-	case r.Format == FormatRSS && (space.isRSS || space.meant == r.Native):
+	case r.Format == FormatRSS && (space.isRSS || space.meant == r.native):
 		v, anyCase = rssWords, true
-	case r.Format == FormatAtom && (v == atomWords || space.meant == r.Native):
+	case r.Format == FormatAtom && (v == atomWords || space.meant == r.native):
 		v, anyCase = atomWords, local != "" && 'A' <= local[0] && local[0] <= 'Z'
 	case space.meant == "":
 		v = noWords
 	}
 	row, exact := v.find(local, anyCase)
-	elsewhere := v == rssWords && space.published != "" && space.published != r.Native && row != &extension
+	elsewhere := v == rssWords && space.published != "" && space.published != r.native && row != &extension
 	return row, !exact || space.odd || elsewhere
 }

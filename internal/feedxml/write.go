@@ -20,7 +20,9 @@ func (m *Markup) Element(name, text string, attrs ...string) {
 	m.WriteByte('>')
 	xmlscan.WriteText(&m.Builder, text)
 	tag, _, _ := strings.Cut(name, " ")
-	m.WriteString("</" + tag + ">\n")
+	m.WriteString("</")
+	m.WriteString(tag)
+	m.WriteString(">\n")
 }
 
 // Title writes a title of RSS: escaped twice if it would be read as HTML, or as references.
@@ -41,7 +43,8 @@ func (m *Markup) Empty(name string, attrs ...string) {
 // Open writes a start tag without its final ">". The attributes are names, each followed
 // by its value; it omits those whose value is empty.
 func (m *Markup) Open(name string, attrs ...string) {
-	m.WriteString("<" + name)
+	m.WriteByte('<')
+	m.WriteString(name)
 	for i := 0; i+1 < len(attrs); i += 2 {
 		if attrs[i+1] != "" {
 			xmlscan.WriteAttr(&m.Builder, attrs[i], attrs[i+1])
@@ -117,6 +120,10 @@ type Construct struct{ Type, Body, Src, Base, Lang string }
 // Text writes a construct under the given element name. The error says where markup is not
 // well-formed; then Text writes nothing.
 func (m *Markup) Text(name string, t Construct) error {
+	if kind := t.Type; (kind == "html" || kind == "text" || kind == "") && t.Src == "" { // the same without a copy
+		m.Element(name, t.Body, "type", kind, "xml:base", t.Base, "xml:lang", t.Lang)
+		return nil
+	}
 	body, err := t.Written()
 	if err == nil {
 		m.Open(name, "type", t.Type, "src", t.Src, "xml:base", t.Base, "xml:lang", t.Lang)

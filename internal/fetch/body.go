@@ -411,14 +411,15 @@ func (g *gunzip) next() error {
 const peekMost = 1 << 20
 
 // Text reads the body to its end, and returns it with its digest, which is its length and two
-// checksums: it detects changes at the speed of memory, but does not withstand forgery. In
-// the meantime it calls peek, unless nil, with the bytes received so far, until peek returns
+// checksums: it detects changes at the speed of memory, but does not withstand forgery. The
+// digest it had before, or "", says how long it may be. In the meantime it calls peek, unless nil, with the bytes received so far, until peek returns
 // false. Together with an error of the body, it returns the part before.
-func (r *Response) Text(peek func(prefix string) bool) (text, digest string, err error) {
+func (r *Response) Text(before string, peek func(prefix string) bool) (text, digest string, err error) {
 	var all strings.Builder
-	if n, err := strconv.Atoi(r.Header.Get("Content-Length")); err == nil && n > 0 {
-		all.Grow(min(n, peekMost))
-	}
+	said, _ := strconv.Atoi(r.Header.Get("Content-Length"))
+	length, _, _ := strings.Cut(before, "-")
+	was, _ := strconv.ParseUint(length, 16, 32)
+	all.Grow(min(max(said, int(was+was/16)), peekMost))
 	castagnoli, ieee, buf := crc32.New(crc32.MakeTable(crc32.Castagnoli)), crc32.NewIEEE(), make([]byte, 32<<10)
 	to := io.MultiWriter(&all, castagnoli, ieee)
 	sums := func() string {

@@ -165,14 +165,14 @@ type htmlBase struct {
 func (b *htmlBase) absolute(body string, ref tagReference) (abs string, end int) {
 	raw := body[ref.begin:ref.end]
 	attr := urlAttributes[ref.attr]
-	if isSet(attr) {
+	if ref.attr > href && isSet(attr) {
 		return b.absoluteSet(raw, ref)
 	}
-	escaped := strings.IndexByte(raw, '&') >= 0
-	if iri.IsHTTP(raw) && !strings.Contains(raw, "/.") && (!escaped || !strings.Contains(raw, "&#")) {
+	escaped, dots := strings.IndexByte(raw, '&') >= 0, hasDots(raw)
+	if iri.IsHTTP(raw) && !dots && (!escaped || !strings.Contains(raw, "&#")) {
 		return "", 0
 	}
-	if ref.quoted && attr != "ping" && (!escaped || strings.Count(raw, "&") == strings.Count(raw, "&amp;")) { // the parts are visible
+	if ref.quoted && attr != "ping" && !dots && (!escaped || strings.Count(raw, "&") == strings.Count(raw, "&amp;")) { // the parts are visible
 		if prefix := b.prefix(raw); prefix != "" {
 			return prefix, ref.begin
 		}
@@ -190,6 +190,20 @@ func (b *htmlBase) absolute(body string, ref tagReference) (abs string, end int)
 	return abs, ref.end
 }
 
+// hasDots reports whether a segment of a reference but the first begins with a dot.
+func hasDots(ref string) bool {
+	for i := 0; ; {
+		n := strings.IndexByte(ref[i:], '.')
+		if n < 0 {
+			return false
+		}
+		if i += n; i > 0 && ref[i-1] == '/' {
+			return true
+		}
+		i++
+	}
+}
+
 // absoluteSet is absolute for a srcset.
 func (b *htmlBase) absoluteSet(raw string, ref tagReference) (abs string, end int) {
 	value := unescapeValue(raw)
@@ -203,9 +217,9 @@ func (b *htmlBase) absoluteSet(raw string, ref tagReference) (abs string, end in
 }
 
 // prefix returns the part of the base, as HTML, to put before a reference to make it
-// absolute; "" if a prefix is not enough.
+// absolute; "" if a prefix is not enough. No segment but the first may begin with a dot.
 func (b *htmlBase) prefix(ref string) string {
-	if ref == "" || ref[len(ref)-1] <= ' ' || strings.Contains(ref, "/.") {
+	if ref == "" || ref[len(ref)-1] <= ' ' {
 		return ""
 	}
 	if !b.split {
@@ -302,32 +316,37 @@ type tagReference struct {
 
 // next moves to the next start tag with references.
 func (t *tagReader) next() bool {
-	for {
-		n := strings.IndexByte(t.html[t.at:], '<')
-		if n < 0 || t.at+n+1 == len(t.html) {
+	s := t.html
+	for i := t.at; ; {
+		n := strings.IndexByte(s[i:], '<')
+		if n < 0 || i+n+1 == len(s) {
 			return false
 		}
-		t.at += n + 1
-		switch c := t.html[t.at]; {
-		case isLetter(c):
-			if !t.tag() {
-				return false
-			}
-			if isRawText(t.name) {
-				t.skipRawText()
-			}
-			if t.refs > 0 {
-				return true
-			}
-		case c == '/' && t.at+1 < len(t.html) && isLetter(t.html[t.at+1]):
-			t.at++
-			if !t.tag() {
-				return false
-			}
-		case strings.HasPrefix(t.html[t.at:], "!--"):
-			t.skipComment()
-		case c == '/', c == '!', c == '?':
-			t.skipTo('>')
+		i += n + 1
+		c := s[i]
+		isEnd := c == '/' && i+1 < len(s) && isLetter(s[i+1])
+		if !isEnd && !isLetter(c) {
+			i = t.skipOther(i)
+			continue
+		}
+		begin := i
+		for i++; i < len(s) && htmlClass[s[i]]&tagEnd == 0; i++ {
+		}
+		t.name = s[begin:i]
+		if t.refs = 0; i < len(s) && s[i] == '>' {
+			i++
+		} else if i = t.attributes(i); i < 0 {
+			return false
+		}
+		if isEnd {
+			continue
+		}
+		if htmlClass[c]&rawStart != 0 && isRawText(t.name) {
+			i = t.skipRawText(i)
+		}
+		if t.refs > 0 {
+			t.at = i
+			return true
 		}
 	}
 }
@@ -341,72 +360,74 @@ const (
 	htmlSpace = 1 << iota
 	tagEnd    // ends the name of a tag
 	nameEnd   // ends the name of an attribute
+	rawStart  // begins the name of an element without tags
 )
 
 var htmlClass = [256]uint8{
 	' ': htmlSpace | tagEnd | nameEnd, '\n': htmlSpace | tagEnd | nameEnd, '\t': htmlSpace | tagEnd | nameEnd,
 	'\r': htmlSpace | tagEnd | nameEnd, '\f': htmlSpace | tagEnd | nameEnd,
 	'/': tagEnd | nameEnd, '>': tagEnd | nameEnd, '=': nameEnd,
+	'i': rawStart, 'n': rawStart, 'p': rawStart, 's': rawStart, 't': rawStart, 'x': rawStart,
+	'I': rawStart, 'N': rawStart, 'P': rawStart, 'S': rawStart, 'T': rawStart, 'X': rawStart,
 }
 
-// skipTo moves past the next c, or to the end.
-func (t *tagReader) skipTo(c byte) {
-	if n := strings.IndexByte(t.html[t.at:], c); n >= 0 {
-		t.at += n + 1
-	} else {
-		t.at = len(t.html)
+// skipOther returns where the markup ends that begins at i, after its "<", and is no tag.
+func (t *tagReader) skipOther(i int) int {
+	switch c := t.html[i]; {
+	case strings.HasPrefix(t.html[i:], "!--"):
+		return t.skipComment(i)
+	case c == '/', c == '!', c == '?':
+		if n := strings.IndexByte(t.html[i:], '>'); n >= 0 {
+			return i + n + 1
+		}
+		return len(t.html)
 	}
+	return i
 }
 
-// skipComment moves past a comment. It ends with "-->" or "--!>"; at its very beginning,
+// skipComment returns where the comment at i ends. It ends with "-->" or "--!>"; at its very beginning,
 // fewer hyphens are enough.
-func (t *tagReader) skipComment() {
-	first := t.at + len("!--")
-	for i := first; ; {
+func (t *tagReader) skipComment(i int) int {
+	first := i + len("!--")
+	for i = first; ; {
 		rest := strings.TrimLeft(t.html[i:], "-")
 		hyphens := len(t.html) - len(rest) - i
 		switch end := i + hyphens; {
 		case strings.HasPrefix(rest, ">") && (hyphens >= 2 || i == first):
-			t.at = end + len(">")
-			return
+			return end + len(">")
 		case strings.HasPrefix(rest, "!>") && hyphens >= 2:
-			t.at = end + len("!>")
-			return
+			return end + len("!>")
 		}
 		n := strings.Index(rest, "--")
 		if n < 0 {
-			t.at = len(t.html)
-			return
+			return len(t.html)
 		}
 		i += hyphens + n
 	}
 }
 
-// tag reads a tag from its name on, and reports whether it ends.
-func (t *tagReader) tag() bool {
-	s, i := t.html, t.at
-	for i < len(s) && htmlClass[s[i]]&tagEnd == 0 {
-		i++
-	}
-	t.name, t.refs = s[t.at:i], 0
-	if i < len(s) && s[i] == '>' {
-		t.at = i + 1
-		return true
-	}
-	return t.attributes(i)
-}
-
-// attributes reads the rest of a tag from i on, and reports whether it ends.
-func (t *tagReader) attributes(i int) bool {
+// attributes reads the rest of a tag from i on, and returns where it ends; -1 if it does not.
+func (t *tagReader) attributes(i int) int {
 	s := t.html
 	for seen := 0; i < len(s); {
-		if isSpace(s[i]) {
+		if isSpace(s[i]) || s[i] == '/' {
 			i++
 			continue
 		}
 		if s[i] == '>' {
-			t.at = i + 1
-			return true
+			return i + 1
+		}
+		if begin, attr := usualValue(s, i); begin > 0 {
+			n := strings.IndexByte(s[begin:], '"')
+			if n < 0 {
+				return -1
+			}
+			if i = begin + n + 1; seen&(1<<attr) == 0 {
+				seen |= 1 << attr
+				t.room[t.refs] = tagReference{attr, begin, begin + n, true}
+				t.refs++
+			}
+			continue
 		}
 		name := i
 		if s[i] == '=' { // a name may begin with it
@@ -434,7 +455,20 @@ func (t *tagReader) attributes(i int) bool {
 			}
 		}
 	}
-	return false
+	return -1
+}
+
+// usualValue returns where the value of an attribute at i begins, if it is one with a reference, as they
+// are usually written; zero if it is not.
+func usualValue(s string, i int) (begin, attr int) {
+	const hrefStart, srcStart = `href="`, `src="`
+	switch rest := s[i:]; {
+	case strings.HasPrefix(rest, hrefStart):
+		return i + len(hrefStart), href
+	case strings.HasPrefix(rest, srcStart):
+		return i + len(srcStart), src
+	}
+	return 0, 0
 }
 
 // value reads an attribute's value after the equals sign, and returns where it ends,
@@ -463,37 +497,37 @@ func (t *tagReader) value(i int) (end int, ref tagReference) {
 
 // isRawText reports whether there are no tags in an element.
 func isRawText(name string) bool {
-	if len(name) < len("xmp") {
+	if len(name) >= len(rawText) {
 		return false
 	}
-	for _, raw := range &rawText {
-		if len(raw) == len(name) && raw[0] == name[0]|0x20 && strings.EqualFold(raw, name) {
+	for _, raw := range rawText[len(name)] {
+		if raw[0] == name[0]|0x20 && strings.EqualFold(raw, name) {
 			return true
 		}
 	}
 	return false
 }
 
-var rawText = [...]string{
-	"iframe", "noembed", "noframes", "noscript", "plaintext", "script", "style", "textarea", "title", "xmp",
+// rawText are the names of these elements, by their lengths.
+var rawText = [...][]string{
+	3: {"xmp"}, 5: {"style", "title"}, 6: {"iframe", "script"}, 7: {"noembed"}, 8: {"noframes", "noscript", "textarea"}, 9: {"plaintext"},
 }
 
-// skipRawText moves to the end tag of such an element.
-func (t *tagReader) skipRawText() {
-	for t.at < len(t.html) {
-		n := strings.Index(t.html[t.at:], "</")
+// skipRawText returns where the end tag of such an element begins, whose content is at i.
+func (t *tagReader) skipRawText(i int) int {
+	for i < len(t.html) {
+		n := strings.Index(t.html[i:], "</")
 		if n < 0 || strings.EqualFold(t.name, "plaintext") {
-			t.at = len(t.html)
-			return
+			break
 		}
-		begin := t.at + n
-		t.at = begin + len("</")
-		if end := t.at + len(t.name); end < len(t.html) && strings.EqualFold(t.html[t.at:end], t.name) &&
+		begin := i + n
+		i = begin + len("</")
+		if end := i + len(t.name); end < len(t.html) && strings.EqualFold(t.html[i:end], t.name) &&
 			(isSpace(t.html[end]) || t.html[end] == '/' || t.html[end] == '>') {
-			t.at = begin
-			return
+			return begin
 		}
 	}
+	return len(t.html)
 }
 
 // MayBeRelative reports whether markup may have a relative reference.

@@ -122,8 +122,8 @@ const (
 
 // A frame is an open element, with the state of the scanner's stacks outside it.
 type frame struct {
-	name                             name
-	bindings, standard, langs, bases int
+	name                                    name
+	bindings, standard, scope, langs, bases int
 }
 
 // Clean reports whether the rest of the document after the current token has no control
@@ -132,13 +132,12 @@ func (s *Scanner) Clean() bool { return s.control(s.end) == len(s.doc) }
 
 // reset makes s a new scanner in the same memory.
 func (s *Scanner) reset(fragment string, outer []Binding, lim Limits) {
+	ns := s.namespaces.inside(outer)
+	ns.input = newInput(fragment)
 	*s = Scanner{
 		lim: lim.withDefaults(), open: s.open[:0], attrs: s.attrs[:0], list: s.list[:0],
 		inheritance: inheritance{langs: s.langs[:0], bases: s.bases[:0]},
-		namespaces: namespaces{
-			notebook: notebook{input: newInput(fragment)},
-			bindings: append(s.bindings[:0], outer...),
-		},
+		namespaces:  ns,
 	}
 	s.standard = s.binding("")
 }
@@ -209,6 +208,31 @@ func (s *Scanner) Document() string { return s.doc }
 // SpaceID returns a small number, at least -2, of the declaration of the current Start's or End's
 // namespace. Once a declaration is out of scope, a later one may have its number.
 func (s *Scanner) SpaceID() int { return s.name.space }
+
+// A NameKey tells the names apart that a Scanner has read, also in earlier elements.
+type NameKey struct {
+	First, Second uint64 // the characters of the local name
+	Space         int    // the namespace
+	Scope         int    // the scope in which it has that number; 0 if the name has no key
+}
+
+// NameKey returns the key of the name of the current Start or End.
+func (s *Scanner) NameKey() NameKey {
+	i, n := s.name.local, s.name.end-s.name.local
+	if n > 16 || i+16 > len(s.doc) {
+		return NameKey{}
+	}
+	key := NameKey{First: eight(s.doc, i), Space: s.name.space, Scope: s.scope}
+	if n <= 8 {
+		key.First &= 1<<(8*n) - 1
+	} else {
+		key.Second = eight(s.doc, i+8) & (1<<(8*n-64) - 1)
+	}
+	return key
+}
+
+// TagEnd returns the part of the current Start after its name.
+func (s *Scanner) TagEnd() string { return s.doc[s.name.end:s.end] }
 
 // Depth returns the number of open elements. At a Start this includes the element itself, at its
 // End it does not.
@@ -424,18 +448,12 @@ func (c *Cursor) ElementText() string {
 	if c.tok != Start {
 		return ""
 	}
+	if text, ok := c.LeafText(); ok {
+		return text
+	}
 	// The first run of plain text needs no buffer unless another follows.
 	only, buf := "", c.buf[:0]
 	c.nested = false
-	if tagEnd, ok := c.leafText(); ok {
-		if c.form == literal {
-			only = c.raw()
-		} else {
-			buf = c.AppendText(slices.Grow(buf, c.end-c.start+spare))
-		}
-		c.leave(tagEnd)
-		return c.joined(only, buf)
-	}
 	for depth := len(c.open); len(c.open) >= depth; {
 		switch c.Next() {
 		case Stop:
@@ -452,6 +470,48 @@ func (c *Cursor) ElementText() string {
 		}
 	}
 	return c.joined(only, buf)
+}
+
+// LeafText is ElementText if it is at the Start of an element with nothing but text; ok is false, and
+// nothing happens, elsewhere or perhaps at a comment.
+func (c *Cursor) LeafText() (text string, ok bool) {
+	tagEnd, ok := c.leafText()
+	if !ok {
+		return "", false
+	}
+	c.nested = false
+	if c.form == literal {
+		text = c.raw()
+	} else {
+		c.buf = c.AppendText(slices.Grow(c.buf[:0], c.end-c.start+spare))
+		text = string(c.buf)
+	}
+	c.leave(tagEnd)
+	return text, true
+}
+
+// LeafAt is LeafText for the element at an offset of another document, without its namespaces, which was
+// read before without an error. No value in its start tag has a ">". Clean says that there are no control
+// characters other than tabs and newlines.
+func (c *Cursor) LeafAt(doc string, at int, clean bool) (text string, ok bool) {
+	name := doc[at+len("<") : nameEnd(doc, at+len("<"))]
+	i := indexFrom(doc, at, '>') + 1
+	end, after, mode := 0, 0, decodeText
+	if hasPrefixAt(doc, i, "<![CDATA[") {
+		i += len("<![CDATA[")
+		if end = sectionEnd(doc, i); end < 0 {
+			return "", false
+		}
+		after, mode = end+len("]]>"), decodeCData
+	} else {
+		end = indexFrom(doc, i, '<')
+		after = end
+	}
+	tagEnd := after + len("</") + len(name)
+	if tagEnd >= len(doc) || doc[after:after+2] != "</" || doc[tagEnd] != '>' || doc[after+2:tagEnd] != name {
+		return "", false
+	}
+	return c.decoded(doc[i:end], uint8(mode), clean), true
 }
 
 // Nested reports whether the element of the last ElementText or Skip contained elements.

@@ -42,6 +42,9 @@ func (c *Cursor) Scope(base, lang string) *Scope {
 	for i, b := range all {
 		same := func(inner Binding) bool { return inner.Prefix == b.Prefix }
 		if (b.Prefix != "" || b.URI != "") && !slices.ContainsFunc(all[i+1:], same) {
+			if sc.Bindings == nil {
+				sc.Bindings = make([]Binding, 0, len(all)-i)
+			}
 			sc.Bindings = append(sc.Bindings, b)
 			sc.bound += len(b.Prefix) + len(b.URI)
 		}

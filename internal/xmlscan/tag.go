@@ -102,7 +102,7 @@ func (s *Scanner) startTag(i int) Token {
 func (s *Scanner) push(n name) {
 	s.name = n
 	f := extend(&s.open)
-	f.name, f.bindings, f.standard, f.langs, f.bases = n, len(s.bindings), s.standard, len(s.langs), len(s.bases)
+	f.name, f.bindings, f.standard, f.scope, f.langs, f.bases = n, len(s.bindings), s.standard, s.scope, len(s.langs), len(s.bases)
 }
 
 // extend appends an element to fill in: one built elsewhere is copied.
@@ -405,7 +405,7 @@ func (s *Scanner) pop(end int) Token {
 	f := &s.open[n]
 	s.name = f.name
 	if f.bindings < len(s.bindings) {
-		s.bindings, s.standard = s.bindings[:f.bindings], f.standard
+		s.bindings, s.standard, s.scope = s.bindings[:f.bindings], f.standard, f.scope
 	}
 	if f.langs < len(s.langs) {
 		s.langs = s.langs[:f.langs]
@@ -483,6 +483,22 @@ type namespaces struct {
 	notebook
 	bindings []Binding
 	standard int // the index of the default namespace in bindings; noSpace if there is none
+	scope    int // a number for the bindings in scope
+	scopes   int // the largest so far
+
+	outer      []Binding // those around a fragment
+	outerScope int       // their scope
+}
+
+// inside returns the namespaces for a fragment inside the bindings, in the same memory. Bindings given
+// again are the same scope.
+func (ns *namespaces) inside(outer []Binding) namespaces {
+	scope, scopes := ns.outerScope, ns.scopes
+	if scope == 0 || len(outer) != len(ns.outer) || len(outer) > 0 && &outer[0] != &ns.outer[0] {
+		scopes++
+		scope = scopes
+	}
+	return namespaces{bindings: append(ns.bindings[:0], outer...), scope: scope, scopes: scopes, outer: outer, outerScope: scope}
 }
 
 // Bindings returns the namespace bindings in scope, the innermost of a prefix last, without the
@@ -555,6 +571,8 @@ func (s *Scanner) bind(b Binding, at int) bool {
 		s.standard = len(s.bindings)
 	}
 	s.bindings = append(s.bindings, b)
+	s.scopes++
+	s.scope = s.scopes
 	return true
 }
 

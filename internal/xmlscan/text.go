@@ -276,6 +276,11 @@ func (s *Scanner) AppendText(dst []byte) []byte {
 	case s.form == coded:
 		return appendDecoded(dst, raw, decodeText)
 	}
+	return appendCharacters(dst, raw)
+}
+
+// appendCharacters appends text without control characters other than tabs and newlines.
+func appendCharacters(dst []byte, raw string) []byte {
 	for raw != "" {
 		dst, raw = appendEscaped(dst, raw)
 		if raw != "" {
@@ -285,6 +290,20 @@ func (s *Scanner) AppendText(dst []byte) []byte {
 		}
 	}
 	return dst
+}
+
+// decoded returns the meaning of raw, text or a CDATA section depending on mode, which is clean if it has
+// no control characters other than tabs and newlines.
+func (c *Cursor) decoded(raw string, mode uint8, clean bool) string {
+	switch {
+	case !clean && control(raw, 0) < len(raw):
+		c.buf = appendDecoded(slices.Grow(c.buf[:0], len(raw)), raw, mode)
+	case mode == decodeText && indexFrom(raw, 0, '&') < len(raw):
+		c.buf = appendCharacters(c.buf[:0], raw)
+	default:
+		return raw
+	}
+	return string(c.buf)
 }
 
 // spare is the room appendEscaped needs behind its text.
@@ -846,7 +865,9 @@ func WriteText(b *strings.Builder, s string) {
 
 // WriteAttr writes an attribute, with the space before it.
 func WriteAttr(b *strings.Builder, name, value string) {
-	b.WriteString(" " + name + `="`)
+	b.WriteByte(' ')
+	b.WriteString(name)
+	b.WriteString(`="`)
 	_, _ = attrEscaper().WriteString(b, strings.ToValidUTF8(value, "\uFFFD"))
 	b.WriteByte('"')
 }

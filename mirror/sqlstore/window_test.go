@@ -4,9 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,32 +19,40 @@ import (
 	"github.com/feedhistory/feedhistory/mirror/sqlstore"
 )
 
-// A windowFeed is a plain feed that shows its fifty latest entries of a kilobyte.
+// A windowFeed is a plain feed that shows its fifty latest entries of a kilobyte. It leaves little
+// garbage: collecting it would count as the polls'.
 type windowFeed struct {
 	newest int
 	at     time.Time // its own time
 
-	tag, text string // as it is served
+	entries [][]byte // the newest first
+	tag     string
+	text    []byte // as it is served
+	spare   []byte // the text before
 }
 
 func newWindowFeed() *windowFeed {
-	f := &windowFeed{newest: 1000, at: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)}
-	f.publish(0)
+	f := &windowFeed{newest: 950, at: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)}
+	f.publish(50)
 	return f
 }
 
 // publish publishes new entries, at a later time.
 func (f *windowFeed) publish(entries int) {
-	f.newest, f.at = f.newest+entries, f.at.Add(time.Minute)
-	var b strings.Builder
-	fmt.Fprintf(&b, `<feed xmlns="http://www.w3.org/2005/Atom"><title>A window</title><id>urn:example:window</id><updated>%s</updated>`,
-		f.at.Format(time.RFC3339))
-	for n := f.newest; n > f.newest-50; n-- {
-		fmt.Fprintf(&b, `<entry><title>Post %d</title><id>https://example.org/posts/%[1]d</id><updated>%s</updated><content>%s</content></entry>`,
-			n, time.Date(2024, 1, 1, n, 0, 0, 0, time.UTC).Format(time.RFC3339), strings.Repeat(fmt.Sprintf("%x ", n*n), 1000/5))
+	for range entries {
+		f.newest++
+		n := f.newest
+		f.entries = slices.Insert(f.entries, 0, fmt.Appendf(nil, `<entry><title>Post %d</title><id>https://example.org/posts/%[1]d</id><updated>%s</updated><content>%s</content></entry>`,
+			n, time.Date(2024, 1, 1, n, 0, 0, 0, time.UTC).Format(time.RFC3339), strings.Repeat(fmt.Sprintf("%x ", n*n), 1000/5)))
 	}
-	b.WriteString(`</feed>`)
-	f.tag, f.text = fmt.Sprintf(`"%d-%d"`, f.newest, f.at.Unix()), b.String()
+	f.entries = f.entries[:50]
+	f.at = f.at.Add(time.Minute)
+	text := fmt.Appendf(f.spare[:0], `<feed xmlns="http://www.w3.org/2005/Atom"><title>A window</title><id>urn:example:window</id><updated>%s</updated>`,
+		f.at.Format(time.RFC3339))
+	for _, e := range f.entries {
+		text = append(text, e...)
+	}
+	f.tag, f.spare, f.text = fmt.Sprintf(`"%d-%d"`, f.newest, f.at.Unix()), f.text, append(text, `</feed>`...)
 }
 
 func (f *windowFeed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -52,7 +60,7 @@ func (f *windowFeed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	_, _ = io.WriteString(w, f.text)
+	_, _ = w.Write(f.text)
 }
 
 // BenchmarkPoll polls a feed of fifty entries that answers 304, one that sends them with another time
@@ -60,10 +68,10 @@ func (f *windowFeed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // the client and the server, without the system's and PostgreSQL's.
 func BenchmarkPoll(b *testing.B) {
 	b.Run("parse", func(b *testing.B) {
-		feed := newWindowFeed()
+		text := string(newWindowFeed().text)
 		before := feedtest.ProcessorTime(b)
 		for range b.N {
-			_, err := feedhistory.Parse(strings.NewReader(feed.text), "https://example.org/")
+			_, err := feedhistory.Parse(strings.NewReader(text), "https://example.org/")
 			require.NoError(b, err)
 		}
 		b.ReportMetric(float64((feedtest.ProcessorTime(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")
@@ -134,10 +142,10 @@ func logOf(b *testing.B, d database) func() int64 {
 	}
 }
 
-// A tally counts the rows of entries that commits store.
+// A tally counts the rows of entries that commits store, and those a poll asks for.
 type tally struct {
 	mirror.Store
-	put, touched int
+	put, touched, asked int
 }
 
 func (s *tally) Commit(ctx context.Context, c *mirror.Commit) error {
@@ -145,30 +153,54 @@ func (s *tally) Commit(ctx context.Context, c *mirror.Commit) error {
 	return s.Store.Commit(ctx, c)
 }
 
+func (s *tally) Records(ctx context.Context, feed string, ids []string) (map[string]*mirror.Record, error) {
+	s.asked += len(ids)
+	return s.Store.Records(ctx, feed, ids)
+}
+
 // A poll to which the feed's own time alone is new stores no entry, and one that brings an
-// entry stores it, and the one that has left with the rank it had.
+// entry stores it, and the one that has left with the rank it had. Neither reads the rows of the
+// others, unless something else has changed the feed's entries.
 func TestFewRows(t *testing.T) {
 	feed := newWindowFeed()
 	site := feedtest.Server(t, feed)
 	store := &tally{Store: newSQLite(t).open(t)}
 	m := newMirror(t, store)
-	poll := func(put, touched int) {
+	poll := func(put, touched, asked int) {
 		t.Helper()
-		store.put, store.touched = 0, 0
+		store.put, store.touched, store.asked = 0, 0, 0
 		_, err := m.Update(t.Context(), site.URL)
 		require.NoError(t, err)
-		require.Equal(t, []int{put, touched}, []int{store.put, store.touched})
+		require.Equal(t, []int{put, touched, asked}, []int{store.put, store.touched, store.asked})
 	}
-	poll(50, 0)
+	poll(50, 0, 0)
 	for range 3 {
 		feed.publish(0)
-		poll(0, 0)
+		poll(0, 0, 0)
+		poll(0, 0, 0) // 304
 	}
 	for range 3 {
 		feed.publish(1)
-		poll(1, 1)
+		poll(1, 1, 2)
 	}
 	left, err := store.Records(t.Context(), site.URL, []string{"https://example.org/posts/951"})
 	require.NoError(t, err)
 	require.Equal(t, feed.at.Add(-3*time.Minute), left["https://example.org/posts/951"].Copy.Rank.Time.UTC())
+
+	const id = "https://example.org/posts/990"
+	state, err := store.Feed(t.Context(), site.URL)
+	require.NoError(t, err)
+	rows, err := store.Records(t.Context(), site.URL, []string{id})
+	require.NoError(t, err)
+	rows[id].State, rows[id].Absence = mirror.Absent, 1
+	require.NoError(t, store.Store.Commit(t.Context(), &mirror.Commit{Feed: state, Touch: []*mirror.Record{rows[id]}}))
+	feed.publish(0)
+	poll(0, 1, 50)
+	rows, err = store.Records(t.Context(), site.URL, []string{id})
+	require.NoError(t, err)
+	require.Equal(t, mirror.Live, rows[id].State)
+	feed.publish(0)
+	poll(0, 0, 1)
+	feed.publish(0)
+	poll(0, 0, 0)
 }

@@ -12,6 +12,9 @@ import (
 // weights returns the members of a list with their weights (RFC 9110 §12.4.2), except those
 // whose weight is invalid. The first of a name counts.
 func weights(values []string) map[string]float64 {
+	if len(values) == 0 {
+		return nil
+	}
 	all := map[string]float64{}
 	for _, value := range values {
 		for member := range strings.SplitSeq(value, ",") {

@@ -84,7 +84,8 @@ func (d Document) Serve(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	h.Set("Etag", `"`+tag+`"`)
-	if err := d.since(answer, r, tag); err != nil {
+	r, err := d.since(answer, r, tag)
+	if err != nil {
 		clean(h)
 		return err
 	}
@@ -103,12 +104,13 @@ func (d Document) Serve(w http.ResponseWriter, r *http.Request) error {
 
 // combined returns a request with each condition in one field, because http.ServeContent
 // reads only the first, and without the Range of a HEAD request, for which none is defined.
-// The header is a copy if it differs.
+// It is a copy if it differs.
 func combined(r *http.Request) *http.Request {
-	inner := *r
-	if r.Method == http.MethodHead || len(r.Header["If-Match"]) > 1 || len(r.Header["If-None-Match"]) > 1 {
-		inner.Header = r.Header.Clone()
+	if r.Method != http.MethodHead && len(r.Header["If-Match"]) <= 1 && len(r.Header["If-None-Match"]) <= 1 {
+		return r
 	}
+	inner := *r
+	inner.Header = r.Header.Clone()
 	for _, name := range []string{"If-Match", "If-None-Match"} {
 		if values := inner.Header[name]; len(values) > 1 {
 			inner.Header.Set(name, strings.Join(values, ", "))
@@ -121,20 +123,20 @@ func combined(r *http.Request) *http.Request {
 }
 
 // since turns the answer into one with only the entries the client lacks, if it asks for them
-// and they are known (RFC 3229 §10). Then it removes the condition of the request, which is met.
+// and they are known (RFC 3229 §10). Then it returns the request without its condition, which is met.
 // All other conditions come first.
-func (d Document) since(w *response, r *http.Request, tag string) error {
+func (d Document) since(w *response, r *http.Request, tag string) (*http.Request, error) {
 	get := r.Header.Get
 	if d.Since == nil || r.Method != http.MethodGet || weights(r.Header["A-Im"])["feed"] == 0 || get("If-Match")+get("Range") != "" {
-		return nil
+		return r, nil
 	}
 	has := tagsOf(get("If-None-Match"))
 	if len(has) == 0 || slices.Contains(has, tag) || slices.Contains(has, "*") {
-		return nil
+		return r, nil
 	}
 	content, err := d.Since(has)
 	if content == nil || err != nil {
-		return err
+		return r, err
 	}
 	w.content, w.ok = content, http.StatusIMUsed
 	h := w.Header()
@@ -142,10 +144,11 @@ func (d Document) since(w *response, r *http.Request, tag string) error {
 	h.Set("Etag", `"`+d.Tag+`"`)
 	h.Set("Im", "feed")
 	h.Set("Cache-Control", "no-store, im") // others would take it for the whole document
-	r.Header = r.Header.Clone()
-	r.Header.Del("If-None-Match")
-	r.Header.Del("If-Modified-Since")
-	return nil
+	inner := *r
+	inner.Header = r.Header.Clone()
+	inner.Header.Del("If-None-Match")
+	inner.Header.Del("If-Modified-Since")
+	return &inner, nil
 }
 
 // tagsOf returns the ETags of an If-None-Match, without quotes.
