@@ -412,8 +412,9 @@ const peekMost = 1 << 20
 
 // Text reads the body to its end, and returns it with its digest, which is its length and two
 // checksums: it detects changes at the speed of memory, but does not withstand forgery. The
-// digest it had before, or "", says how long it may be. In the meantime it calls peek, unless nil, with the bytes received so far, until peek returns
-// false. Together with an error of the body, it returns the part before.
+// digest it had before, or "", says how long it may be. In the meantime it calls peek, unless nil,
+// with the bytes received so far, until peek returns false. Together with an error of the body, it
+// returns the part before.
 func (r *Response) Text(before string, peek func(prefix string) bool) (text, digest string, err error) {
 	var all strings.Builder
 	said, _ := strconv.Atoi(r.Header.Get("Content-Length"))

@@ -316,9 +316,9 @@ func TestHTTP2Attacks(t *testing.T) {
 				runtime.ReadMemStats(&after)
 				assert.Regexp(t, "^"+a.want+"$", got)
 				assert.Equal(t, a.requests, requests.Load(), "requests")
-				assert.LessOrEqual(t, len(w.dialled), 4, "connections")
 				assert.Less(t, (after.TotalAlloc-before.TotalAlloc)>>20, uint64(128), "MiB allocated, by both sides")
-				synctest.Wait()
+				synctest.Wait() // a connection may have been begun meanwhile
+				assert.LessOrEqual(t, len(w.dialled), 4, "connections")
 				c.CloseIdle()
 				time.Sleep(time.Minute) // until the server has noticed
 			})
