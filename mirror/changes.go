@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/door"
-	"github.com/feedhistory/feedhistory/internal/iri"
 	"github.com/feedhistory/feedhistory/internal/ranks"
 )
 
@@ -22,18 +20,18 @@ const (
 	//
 	//	INSERT INTO entries (feed, id, rank, content) VALUES (…) ON CONFLICT (feed, id)
 	//	DO UPDATE SET rank = excluded.rank, content = excluded.content WHERE excluded.rank >= entries.rank
-	OpPut Op = "put"
+	OpPut = Op(ranks.Put)
 
 	// OpKeep raises the rank of an entry, unless a greater one is stored:
 	//
 	//	UPDATE entries SET rank = :rank WHERE feed = :feed AND id = :id AND rank < :rank
-	OpKeep Op = "keep"
+	OpKeep = Op(ranks.Keep)
 
 	// OpClear deletes what is stored with a rank from Since to below Rank:
 	//
 	//	UPDATE entries SET rank = :rank, content = NULL
 	//	WHERE feed = :feed AND rank >= :since AND rank < :rank AND content IS NOT NULL
-	OpClear Op = "clear"
+	OpClear = Op(ranks.Clear)
 )
 
 // A Change is what a Reading changes in a program's table of entries: one statement, whatever is
@@ -93,7 +91,7 @@ func (p *program) read(s source, entries []*feedhistory.Entry, known map[string]
 	slices.SortStableFunc(found, func(a, b ranks.Change) int { return cmp.Compare(a.Copy, b.Copy) }) // in the document's order
 	changes := make([]Change, len(found))
 	for i, c := range found {
-		changes[i] = Change{Op: operations[c.Op], ID: c.ID, Rank: c.Rank, Since: c.Since}
+		changes[i] = changeOf(c)
 		switch {
 		case c.Op != ranks.Put || c.Copy < 0:
 		case c.Copy < len(entries):
@@ -105,7 +103,9 @@ func (p *program) read(s source, entries []*feedhistory.Entry, known map[string]
 	return p.take(changes)
 }
 
-var operations = map[ranks.Op]Op{ranks.Put: OpPut, ranks.Keep: OpKeep, ranks.Clear: OpClear}
+func changeOf(c ranks.Change) Change {
+	return Change{Op: Op(c.Op), ID: c.ID, Rank: c.Rank, Since: c.Since}
+}
 
 // take returns changes, after the pending ones.
 func (p *program) take(changes []Change) []Change {
@@ -116,13 +116,8 @@ func (p *program) take(changes []Change) []Change {
 
 // adopt begins the rows of another feed at the address.
 func (p *program) adopt() {
-	if p == nil {
-		return
-	}
-	found, table := p.table().Adopt()
-	p.ledger.Table = &table
-	for _, c := range found {
-		p.pending = append(p.pending, Change{Op: operations[c.Op], ID: c.ID, Rank: c.Rank})
+	if p != nil {
+		p.begin(p.table().Adopt())
 	}
 }
 
@@ -132,10 +127,14 @@ func (p *program) revive(past *ranks.Table) {
 		p.adopt()
 		return
 	}
-	found, table := p.table().Revive(*past)
+	p.begin(p.table().Revive(*past))
+}
+
+// begin takes the Table of another generation. Its changes come with the next document.
+func (p *program) begin(changes []ranks.Change, table ranks.Table) {
 	p.ledger.Table = &table
-	for _, c := range found {
-		p.pending = append(p.pending, Change{Op: operations[c.Op], ID: c.ID, Rank: c.Rank})
+	for _, c := range changes {
+		p.pending = append(p.pending, changeOf(c))
 	}
 }
 
@@ -159,8 +158,8 @@ func (p *program) table() ranks.Table {
 // included: a download needs the newest.
 func (s source) versionOf(e *feedhistory.Entry) string {
 	digest := s.digests.of(e)
-	if element, err := door.Root.Element(e); err == nil && iri.Unsigned(element.Raw) != element.Raw {
-		return shortKey(digest + element.Raw)
+	if text, isSigned, err := signedText(e); err == nil && isSigned {
+		return shortKey(digest + text)
 	}
 	return digest
 }

@@ -111,7 +111,7 @@ func (c *columns) texts(n int, at func(int) *string) {
 	c.likely(n, at, func(int) string { return "" })
 }
 
-// likely is a column of texts which usually are what like returns.
+// likely is a column of texts, usually those like returns.
 func (c *columns) likely(n int, at func(int) *string, like func(int) string) {
 	sizes := make([]int64, n) // -1 for what is likely
 	for i := range n {
@@ -136,7 +136,7 @@ func (c *columns) likely(n int, at func(int) *string, like func(int) string) {
 	}
 }
 
-// lists is a column of lists of URLs, or other texts without line breaks, which usually have what like returns.
+// lists is a column of lists of texts without line breaks, which usually have the one like returns.
 func (c *columns) lists(n int, at func(int) *[]string, like func(int) string) {
 	joined := make([]string, n)
 	for i := range n {

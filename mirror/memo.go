@@ -43,7 +43,8 @@ func (k *memo) marshal(l ledger) ([]byte, error) {
 		return nil, err
 	}
 	c := &columns{}
-	c.texts(1, func(int) *string { text := string(head); return &text })
+	text := string(head)
+	c.texts(1, func(int) *string { return &text })
 	k.columns(c, &l)
 	var b bytes.Buffer
 	w := compressors.Get().(*flate.Writer)

@@ -433,8 +433,8 @@ func (mg *merger) resigned(entries []*feedhistory.Entry, records map[string]*Rec
 	}
 	shown, signed := map[string]*Content{}, map[string]*Record{}
 	for _, e := range entries {
-		element, err := door.Root.Element(e)
-		if r := records[e.ID]; err == nil && iri.Unsigned(element.Raw) != element.Raw && r.Copy.Digest == e.Digest() {
+		_, isSigned, err := signedText(e)
+		if r := records[e.ID]; err == nil && isSigned && r.Copy.Digest == e.Digest() {
 			c := contentOf(e)
 			shown[e.ID], signed[e.ID] = &c, r
 		}
@@ -446,6 +446,12 @@ func (mg *merger) resigned(entries []*feedhistory.Entry, records map[string]*Rec
 		}
 	}
 	return shown, err
+}
+
+// signedText returns the text of an entry, and whether its addresses have signatures.
+func signedText(e *feedhistory.Entry) (text string, isSigned bool, err error) {
+	element, err := door.Root.Element(e)
+	return element.Raw, iri.Unsigned(element.Raw) != element.Raw, err
 }
 
 // contents returns the Data of the contents of entries as they are stored, by ID.

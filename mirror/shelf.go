@@ -18,9 +18,10 @@ import (
 // A shelf is the Store of a Poll, and hands out a Reading for each commit.
 type shelf struct {
 	memory
-	yield func(*Reading, error) bool
-	left  bool // the caller has left the loop
-	memo  *memo
+	yield  func(*Reading, error) bool
+	left   bool // the caller has left the loop
+	memo   *memo
+	others map[otherID]bool // the memo's without their last bits, and these
 }
 
 // A memo is what a Ledger remembers. No two Ledgers of a walk change each other's: later commits
@@ -57,18 +58,14 @@ func newShelf(k *memo, l ledger, yield func(*Reading, error) bool) *shelf {
 // Records implements Store.
 func (s *shelf) Records(ctx context.Context, feed string, ids []string) (map[string]*Record, error) {
 	found, err := s.memory.Records(ctx, feed, ids)
-	if len(s.memo.others) == 0 {
+	if len(s.others) == 0 {
 		return found, err
-	}
-	others := make(map[otherID]bool, len(s.memo.others))
-	for _, o := range s.memo.others {
-		others[o>>1] = o&1 == 1
 	}
 	for _, id := range ids {
 		if found[id] != nil {
 			continue
 		}
-		if wasShown, ok := others[otherOf(id, false)>>1]; ok {
+		if wasShown, ok := s.others[otherOf(id, false)>>1]; ok {
 			found[id] = presumed(feed, id, wasShown)
 		}
 	}
@@ -86,7 +83,7 @@ func (s *shelf) commit(ctx context.Context, c *Commit) error {
 	f := s.feeds[c.Feed.URL]
 	k := *s.memo
 	if k.state != nil && k.state.Ledger.l.Since != f.state.Ledger.l.Since { // another feed
-		k.others = nil
+		k.others, s.others = nil, nil
 	}
 	if c.Forget {
 		k.documents = nil
@@ -100,8 +97,7 @@ func (s *shelf) commit(ctx context.Context, c *Commit) error {
 	if s.memo = &k; len(k.rows) > 2*len(f.entries)+foldAt || len(k.documents) > 2*len(f.documents)+foldAt || len(f.entries) > 2*len(f.state.Ledger.l.Shown)+foldAt {
 		s.fold(f)
 	}
-	handed := *s.memo
-	s.left = !s.yield(&Reading{Changes: c.changes, Response: c.response, Ledger: handed.ledger()}, nil)
+	s.left = !s.yield(&Reading{Changes: c.changes, Response: c.response, Ledger: s.memo.ledger()}, nil)
 	if s.left {
 		return errLeft
 	}
@@ -117,15 +113,14 @@ func (s *shelf) forgets() bool { return s != nil && len(s.memo.others) >= otherL
 // oldest returns the earliest time of an entry in the subscription document, as it was last read;
 // zero if there is none.
 func (s *shelf) oldest(l *ledger) (at time.Time) {
-	for _, f := range s.feeds {
-		for _, id := range l.Shown {
-			r := f.entries[id].record
-			if r == nil {
-				continue
-			}
-			if own := feedtime.First(r.Content.Published, r.Content.Updated); !own.IsZero() && (at.IsZero() || own.Before(at)) {
-				at = own
-			}
+	f := s.feeds[s.memo.state.URL]
+	for _, id := range l.Shown {
+		r := f.entries[id].record
+		if r == nil {
+			continue
+		}
+		if own := feedtime.First(r.Content.Published, r.Content.Updated); !own.IsZero() && (at.IsZero() || own.Before(at)) {
+			at = own
 		}
 	}
 	return at
@@ -140,7 +135,10 @@ func (s *shelf) fold(f *memoryFeed) {
 		f.entries[r.ID] = memoryEntry{record: r}
 	}
 	k.documents = slices.Clone(f.documents)
-	s.memo = &k
+	s.memo, s.others = &k, make(map[otherID]bool, len(k.others))
+	for _, o := range k.others {
+		s.others[o>>1] = o&1 == 1
+	}
 }
 
 // folded returns what is remembered, without what later commits replaced.
@@ -169,9 +167,9 @@ func (k *memo) ledger() Ledger {
 // otherLimit is the maximum number of entries to know of besides the needed ones.
 const otherLimit = 128
 
-// others returns how many entries to know of besides the needed ones: of a paged feed, those of
+// mostOthers returns how many entries to know of besides the needed ones: of a paged feed, those of
 // some pages; of a document with more than shownLimit entries, some beyond these.
-func (l *ledger) others() int {
+func (l *ledger) mostOthers() int {
 	switch {
 	case len(l.Shown) >= shownLimit:
 		return shownLimit
@@ -211,7 +209,7 @@ func (l *ledger) needed(rows []*Record, others []otherID) ([]*Record, []otherID)
 		seen[o>>1] = true
 		return isThere
 	})
-	return needed, others[:min(len(others), l.others())]
+	return needed, others[:min(len(others), l.mostOthers())]
 }
 
 // name numbers the entries the rules ask for by their IDs: first those in the subscription
@@ -274,10 +272,13 @@ func presumed(feed, id string, wasShown bool) *Record {
 // presume adds entries the Ledger may have forgotten to the records: those of an archive read
 // again, and those of a subscription document older than all it showed before.
 func (p *program) presume(s source, entries []*feedhistory.Entry, records map[string]*Record) {
-	if p == nil || !s.again && !(s.window && p.shelf.forgets()) {
+	var oldest time.Time
+	switch {
+	case p == nil, !s.again && !(s.window && p.shelf.forgets()):
 		return
+	case !s.again:
+		oldest = p.shelf.oldest(p.ledger)
 	}
-	oldest := p.shelf.oldest(p.ledger)
 	for _, e := range entries {
 		if records[e.ID] == nil && (s.again || !e.Time().IsZero() && e.Time().Before(oldest)) {
 			records[e.ID] = presumed(p.shelf.memo.state.URL, e.ID, s.window)

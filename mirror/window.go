@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
-	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // Each reading of a feed whose time has changed raises the ranks of all entries still in the
@@ -58,8 +56,8 @@ func (w *window) dates(r *Record) bool { return w.at(r).Equal(r.Copy.At) }
 // versionOf returns four bytes of a digest, which tell a version of an entry from others.
 func versionOf(digest string) uint32 { return uint32(keyOf(digest)[0]) }
 
-// A rowKey tells the row of a live entry from all others of the entry: twelve bytes of a digest,
-// beside the four of its version. Zero means the row may have more than the document shows.
+// A rowKey is twelve bytes of a digest, by which the ledger knows the row of a live entry. Zero is
+// no key: the row may have more than the document shows.
 type rowKey [12]byte
 
 // rowKeyOf returns the key of an entry's row, from everything merging compares.
@@ -112,7 +110,7 @@ func (mg *merger) settled(s source, entries []*feedhistory.Entry) map[string]set
 		if shown[i].row != rowKeyOf(s.digests.asPublished(e), e.Updated, e.Published) {
 			continue
 		}
-		if element, err := door.Root.Element(e); err == nil && iri.Unsigned(element.Raw) == element.Raw {
+		if _, isSigned, err := signedText(e); err == nil && !isSigned {
 			settled[e.ID] = settledEntry{e, shown[i].version, shown[i].row}
 		}
 	}

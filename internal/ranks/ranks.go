@@ -16,16 +16,16 @@ import (
 	"time"
 )
 
-// An Op is what to do with a row.
-type Op uint8
+// An Op is an operation on a row.
+type Op string
 
 const (
-	Put   Op = iota + 1 // store a copy or a deletion, unless a greater rank is stored
-	Keep                // raise the rank of what is stored, unless it is greater
-	Clear               // delete what is live with a rank from Since to below Rank, which becomes its rank
+	Put   Op = "put"   // store a copy or a deletion, unless a greater rank is stored
+	Keep  Op = "keep"  // raise the rank of what is stored, unless it is greater
+	Clear Op = "clear" // delete live rows with ranks from Since to below Rank, which becomes theirs
 )
 
-// A Change is what a reading changes in a table.
+// A Change is one operation of a reading on a table.
 type Change struct {
 	Op          Op
 	ID          string // of an entry; "" for a Clear
@@ -41,7 +41,7 @@ type Copy struct {
 	Kept    bool      // a reader has kept it: it counts only if the publisher has shown none, and deleted none
 }
 
-// A Document is what a walk has read. An archive with the entries it had before is none.
+// A Document is a step of a walk. An archive with the entries it had before is none.
 type Document struct {
 	Time         time.Time // when it was updated, or as its place says
 	Place        int64     // in the sequence of documents: newer ones have larger numbers
@@ -51,8 +51,7 @@ type Document struct {
 	Copies       []Copy    // of its entries, each once, and its deletions
 }
 
-// A Table is what is known of the rows: those of the entries in the subscription document. The
-// zero Table has none.
+// A Table remembers the rows of the entries in the subscription document. The zero Table has none.
 type Table struct {
 	Reading    int64     `json:"reading"`         // the number of the latest reading
 	Epoch      int64     `json:"epoch"`           // the reading with which it began
@@ -73,7 +72,7 @@ type Newest struct {
 	Place int64     `json:"place,omitempty"`
 }
 
-// A Row is what is known of an entry in the subscription document.
+// A Row is remembered of an entry in the subscription document.
 type Row struct {
 	ID      string
 	Version string // of the copy that counts; "" is a deletion
@@ -100,8 +99,8 @@ func (t Table) Closed() Table {
 	return t
 }
 
-// Revive goes on with the generation of an earlier feed, which answers again: what it showed then
-// is as recent as it was.
+// Revive goes on with the generation of an earlier feed, which answers again: its copies are as
+// recent as they were.
 func (t Table) Revive(closed Table) ([]Change, Table) {
 	t.next()
 	changes := t.leave(nil)
@@ -238,8 +237,8 @@ func (c candidate) row() Row {
 	return Row{ID: c.ID, Version: c.Version, Rank: c.rank, Unsure: c.unsure}
 }
 
-// replace returns the changes by a complete document: what it does not have goes. If the table
-// has the complete document before and nothing else, only the differences are said.
+// replace returns the changes by a complete document: entries missing from it go. If the table has
+// the complete document before and nothing else, only the differences are said.
 func (t *Table) replace(copies []candidate, alone bool) (changes []Change) {
 	shown := map[string]Row{}
 	if alone {
@@ -272,8 +271,8 @@ func (t *Table) replace(copies []candidate, alone bool) (changes []Change) {
 	return changes
 }
 
-// leave forgets the rows of entries not among the copies: what is stored of these takes the rank
-// they leave with.
+// leave forgets the rows of entries not among the copies: their stored copies take the rank they
+// leave with.
 func (t *Table) leave(copies []candidate) (changes []Change) {
 	shows := make(map[string]bool, len(copies))
 	for _, c := range copies {
