@@ -194,7 +194,7 @@ func (s *session) complete(m *mergeResult) error {
 		if err != nil {
 			return err
 		}
-		if m.records[r.ID] != nil || r.LastCommit <= s.ledger.Since && s.merger.program == nil { // or of an earlier feed at the address
+		if m.records[r.ID] != nil || r.LastCommit <= s.ledger.Since { // or of an earlier feed at the address
 			continue
 		}
 		r.Content.Data = ""
