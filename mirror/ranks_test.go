@@ -337,63 +337,60 @@ func (s *rankedSite) counts(byTime bool) map[string]string {
 	return live
 }
 
-// The mirror has the copies that a merge of everything ever read has, whatever the order of
-// the readings, though it keeps the ranks of most in the ledger.
-func TestModelOfRanks(t *testing.T) {
-	for _, kind := range slices.Sorted(maps.Keys(rankedKinds)) {
-		t.Run(kind, func(t *testing.T) {
-			for seed := range feedtest.Seeds(feedtest.Count(2000)) {
-				synctest.Test(t, func(t *testing.T) { testRanks(t, kind, seed) })
-			}
-		})
-	}
-}
+// A rankedReader polls a feed, and returns the titles of its entries by their IDs.
+type rankedReader func(m *mirror.Mirror, url string) map[string]string
 
-func testRanks(t *testing.T, kind string, seed uint64) {
-	random := rand.New(rand.NewPCG(seed, 9))
-	site := newRankedSite(random, rankedKinds[kind])
-	store := mirror.NewMemory()
-	client := &feedhistory.Client{NoGuess: true, AllowPrivate: true, Transport: feedtest.Direct{Handler: site}}
-	for range 3 + random.IntN(12) {
-		for range []int{0, 1, 1, 2, 4}[random.IntN(5)] {
-			site.act()
-		}
-		time.Sleep(time.Until(rankedTime(site.now)))
-		m := &mirror.Mirror{Store: store, Client: client, Recheck: -1, Revalidate: random.IntN(3) == 0}
-		_, err := m.Update(t.Context(), "http://site.example"+rankedFeed)
-		require.NoError(t, err)
-		has := map[string]string{}
-		for r, err := range store.Entries(t.Context(), mirror.Query{}) {
+// The mirror has the copies of a merge of everything ever read, whatever the order of the readings,
+// though it keeps the ranks of most in the ledger.
+func TestModelOfRanks(t *testing.T) {
+	testRanked(t, 9, false, func(t *testing.T) rankedReader {
+		store := mirror.NewMemory()
+		return func(m *mirror.Mirror, url string) map[string]string {
+			m.Store = store
+			_, err := m.Update(t.Context(), url)
 			require.NoError(t, err)
-			has[r.ID] = r.Content.Title
+			has := map[string]string{}
+			for r, err := range store.Entries(t.Context(), mirror.Query{}) {
+				require.NoError(t, err)
+				has[r.ID] = r.Content.Title
+			}
+			return has
 		}
-		require.Equal(t, site.counts(false), has, "%s, seed %d:\n%s", kind, seed, site.story())
-	}
+	})
 }
 
 // So has the table of a program that executes the changes of each poll.
 func TestModelOfProgram(t *testing.T) {
+	testRanked(t, 11, true, func(t *testing.T) rankedReader {
+		own := newRows()
+		return func(m *mirror.Mirror, url string) map[string]string {
+			require.NoError(t, own.walk(t.Context(), t, m, url, 1000))
+			return own.titles()
+		}
+	})
+}
+
+// testRanked compares a reader of each site with everything read. The stream is that of its random
+// numbers; byTime says how a deletion is compared with an undated copy.
+func testRanked(t *testing.T, stream uint64, byTime bool, begin func(*testing.T) rankedReader) {
 	for _, kind := range slices.Sorted(maps.Keys(rankedKinds)) {
 		t.Run(kind, func(t *testing.T) {
 			for seed := range feedtest.Seeds(feedtest.Count(2000)) {
-				synctest.Test(t, func(t *testing.T) { testProgram(t, kind, seed) })
+				synctest.Test(t, func(t *testing.T) {
+					random := rand.New(rand.NewPCG(seed, stream))
+					site, read := newRankedSite(random, rankedKinds[kind]), begin(t)
+					client := &feedhistory.Client{NoGuess: true, AllowPrivate: true, Transport: feedtest.Direct{Handler: site}}
+					for range 3 + random.IntN(12) {
+						for range []int{0, 1, 1, 2, 4}[random.IntN(5)] {
+							site.act()
+						}
+						time.Sleep(time.Until(rankedTime(site.now)))
+						has := read(&mirror.Mirror{Client: client, Recheck: -1, Revalidate: random.IntN(3) == 0}, "http://site.example"+rankedFeed)
+						require.Equal(t, site.counts(byTime), has, "%s, seed %d:\n%s", kind, seed, site.story())
+					}
+				})
 			}
 		})
-	}
-}
-
-func testProgram(t *testing.T, kind string, seed uint64) {
-	random := rand.New(rand.NewPCG(seed, 11))
-	site, own := newRankedSite(random, rankedKinds[kind]), newRows()
-	client := &feedhistory.Client{NoGuess: true, AllowPrivate: true, Transport: feedtest.Direct{Handler: site}}
-	for range 3 + random.IntN(12) {
-		for range []int{0, 1, 1, 2, 4}[random.IntN(5)] {
-			site.act()
-		}
-		time.Sleep(time.Until(rankedTime(site.now)))
-		m := &mirror.Mirror{Client: client, Recheck: -1, Revalidate: random.IntN(3) == 0}
-		require.NoError(t, own.walk(t.Context(), t, m, "http://site.example"+rankedFeed, 1000))
-		require.Equal(t, site.counts(true), own.titles(), "%s, seed %d:\n%s", kind, seed, site.story())
 	}
 }
 

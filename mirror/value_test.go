@@ -218,15 +218,21 @@ func TestWalkInterrupted(t *testing.T) {
 	}
 }
 
+// archivedModel returns a feed after some steps, with archives.
+func archivedModel(seed uint64, steps int) *feedtest.Model {
+	model := feedtest.NewModel("/feed", seed)
+	for range steps {
+		model.Step()
+	}
+	model.Become("archived")
+	return model
+}
+
 // A program stores several Readings at a time, and then the Ledger of the last: the next walk goes
 // on from there, wherever it was interrupted.
 func TestWalkStoredSeldom(t *testing.T) {
 	for every := 1; every <= 7; every++ {
-		model := feedtest.NewModel("/feed", uint64(every))
-		for range 60 {
-			model.Step()
-		}
-		model.Become("archived")
+		model := archivedModel(uint64(every), 60)
 		m, own := newMirror(nil, model), newRows()
 		for walks := 0; own.text == nil || own.ledger(t).Feed().Verdict != feedhistory.VerdictWhole; walks++ {
 			require.Less(t, walks, 100)
@@ -256,11 +262,7 @@ func TestWalkStoredSeldom(t *testing.T) {
 // Of two walks that begin with one Ledger, the second to store one sees that it is late. A Ledger
 // with the validators that a program already has makes the first request conditional.
 func TestLedgerFollows(t *testing.T) {
-	model := feedtest.NewModel("/feed", 3)
-	for range 40 {
-		model.Step()
-	}
-	model.Become("archived")
+	model := archivedModel(3, 40)
 	m := newMirror(nil, model)
 	walk := func(from mirror.Ledger) (ledgers []mirror.Ledger) {
 		for r, err := range m.Poll(t.Context(), modelURL, from) {
@@ -312,11 +314,7 @@ func TestLedgerFollows(t *testing.T) {
 
 // A Ledger is one feed's, and stays as it is while later readings go on.
 func TestWalkLedger(t *testing.T) {
-	model := feedtest.NewModel("/feed", 1)
-	for range 60 {
-		model.Step()
-	}
-	model.Become("archived")
+	model := archivedModel(1, 60)
 	m := newMirror(nil, model)
 	var ledgers []mirror.Ledger
 	var texts [][]byte
