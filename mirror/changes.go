@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -65,18 +64,20 @@ func newProgram(m *Mirror, l *ledger) *program {
 
 // read returns the changes by the entries and the tombstones of a document. An archive with the
 // entries it had changes none of them, except those with signatures in their addresses.
-func (p *program) read(s source, entries []*feedhistory.Entry, known map[string]bool) []Change {
+func (p *program) read(m *mergeResult) []Change {
 	if p == nil {
 		return nil
 	}
+	s, items := m.source, m.entries
 	d := ranks.Document{Time: s.rank.Time, Place: s.rank.Seq, Subscription: s.window, Complete: s.voids, Replaces: s.replaces}
-	if s.same { // but for signatures in their addresses
-		entries = slices.DeleteFunc(slices.Clone(entries), func(e *feedhistory.Entry) bool { return s.versionOf(e) == s.digests.of(e) })
+	if s.same {
+		items = slices.DeleteFunc(slices.Clone(items), func(it *item) bool { return it.digest.text == "" })
 	}
-	for _, e := range entries {
-		c := ranks.Copy{ID: e.ID, Version: s.versionOf(e), At: e.Updated}
-		if c.Kept = e.KeptBy != ""; c.Kept {
-			c.At = e.Changed()
+	d.Copies = make([]ranks.Copy, 0, len(items)+len(s.doc.Deleted))
+	for _, it := range items {
+		c := ranks.Copy{ID: it.id, Version: it.digest.version(), At: it.entry.Updated}
+		if c.Kept = it.entry.KeptBy != ""; c.Kept {
+			c.At = it.entry.Changed()
 		}
 		d.Copies = append(d.Copies, c)
 	}
@@ -88,19 +89,21 @@ func (p *program) read(s source, entries []*feedhistory.Entry, known map[string]
 	}
 	found, table := p.table().Read(d)
 	p.ledger.Table = &table
-	slices.SortStableFunc(found, func(a, b ranks.Change) int { return cmp.Compare(a.Copy, b.Copy) }) // in the document's order
-	changes := make([]Change, len(found))
-	for i, c := range found {
-		changes[i] = changeOf(c)
-		switch {
-		case c.Op != ranks.Put || c.Copy < 0:
-		case c.Copy < len(entries):
-			changes[i].Entry, changes[i].New = entries[c.Copy], !known[c.ID]
+	changes := p.take(nil)
+	ofCopies := make([]Change, len(d.Copies)) // in the document's order
+	for _, c := range found {
+		switch change := changeOf(c); {
+		case c.Copy < 0:
+			changes = append(changes, change)
+		case c.Copy < len(items):
+			change.Entry, change.New = items[c.Copy].entry, !items[c.Copy].known
+			ofCopies[c.Copy] = change
 		default:
-			changes[i].When = d.Copies[c.Copy].At
+			change.When = d.Copies[c.Copy].At
+			ofCopies[c.Copy] = change
 		}
 	}
-	return p.take(changes)
+	return append(changes, slices.DeleteFunc(ofCopies, func(c Change) bool { return c.Op == "" })...)
 }
 
 func changeOf(c ranks.Change) Change {
@@ -152,14 +155,4 @@ func (p *program) table() ranks.Table {
 		return ranks.Table{}
 	}
 	return *p.ledger.Table
-}
-
-// versionOf returns a digest of an entry as it was published, signatures in its addresses
-// included: a download needs the newest.
-func (s source) versionOf(e *feedhistory.Entry) string {
-	digest := s.digests.of(e)
-	if text, isSigned, err := signedText(e); err == nil && isSigned {
-		return shortKey(digest + text)
-	}
-	return digest
 }

@@ -3,7 +3,7 @@ package mirror
 import (
 	"cmp"
 	"context"
-	"maps"
+	"iter"
 	"math"
 	"regexp"
 	"slices"
@@ -56,8 +56,9 @@ type effect struct {
 
 // take merges a copy of the entry. If the document replaces everything, its copy counts
 // in any case. A record missing from a complete document takes any copy published after
-// the document.
-func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
+// the document. Resigned is the content for the same copy with other signatures in its
+// addresses; nil if they are the same.
+func (r *Record) take(c Copy, e *feedhistory.Entry, resigned *Content, from source) (did effect) {
 	if r.State != Live && r.Tombstone.Rank.Seq < from.complete {
 		r.Tombstone, did.touched = TombstoneRecord{}, true
 	}
@@ -76,8 +77,8 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, from source) (did effect) {
 		did.raised, did.touched = order > 0, did.touched || order < 0 || r.Copy.Source != c.Source || back
 		if did.content = r.Copy.Digest != c.Digest; did.content {
 			r.Content, r.Archived = from.contentOf(e, known), false
-		} else if did.resigned = from.resigned[r.ID] != nil; did.resigned {
-			r.Content = *from.resigned[r.ID]
+		} else if did.resigned = resigned != nil; did.resigned {
+			r.Content = *resigned
 		}
 		switch r.Copy = c; {
 		case !from.recalled:
@@ -131,7 +132,6 @@ type source struct {
 	name     string                             // the Name of that Recall
 	stamp    func(*feedhistory.Entry) time.Time // see Source.Stamp
 	absence  int64                              // the Absence of the entries it adds; zero means that they are live
-	resigned map[string]*Content                // the contents to replace in its unchanged entries; see merger.resigned
 
 	isBare bool // its contents are not stored
 	again  bool // it is a known archive
@@ -139,45 +139,58 @@ type source struct {
 	voids  bool // it replaces everything read before it, at once
 }
 
-// digests keep the Digests of the entries of a document, because several rules need them: as
-// published, and of the stored copies used in their place. Nil keeps none, and computes them each
-// time.
+// A digest tells the versions of an entry apart.
+type digest struct {
+	published string // of the entry as published, without the signatures in its addresses
+	stored    string // that of the stored copy used in its place; else the same
+	text      string // the entry's text, if its addresses have signatures; else ""
+	isPlain   bool   // it is known that they have none
+}
+
+func newDigest(e *feedhistory.Entry, isShort bool) *digest {
+	d := &digest{published: e.Digest()}
+	if isShort {
+		d.published = d.published[:shortDigest]
+	}
+	d.stored = d.published
+	if element, err := door.Root.Element(e); err == nil {
+		if d.isPlain = iri.Unsigned(element.Raw) == element.Raw; !d.isPlain {
+			d.text = element.Raw
+		}
+	}
+	return d
+}
+
+// version returns a digest of the entry with the signatures in its addresses: a download needs
+// the newest.
+func (d *digest) version() string {
+	if d.text == "" {
+		return d.stored
+	}
+	return shortKey(d.stored + d.text)
+}
+
+// digests keep the digests of the entries of a document, because several rules need them.
 type digests struct {
-	published, stored map[*feedhistory.Entry]string
-	isShort           bool
+	all     map[*feedhistory.Entry]*digest
+	isShort bool
 }
 
 func newDigests(isShort bool) *digests {
-	return &digests{map[*feedhistory.Entry]string{}, map[*feedhistory.Entry]string{}, isShort}
+	return &digests{map[*feedhistory.Entry]*digest{}, isShort}
 }
 
-// put gives an entry the digest of a stored copy.
-func (d *digests) put(e *feedhistory.Entry, stored string) { d.stored[e] = stored }
-
-// of returns the digest by which an entry is stored.
-func (d *digests) of(e *feedhistory.Entry) string {
-	if d != nil && d.stored[e] != "" {
-		return d.stored[e]
-	}
-	return d.asPublished(e)
-}
-
-func (d *digests) asPublished(e *feedhistory.Entry) string {
+func (ds *digests) of(e *feedhistory.Entry) *digest {
+	d := ds.all[e]
 	if d == nil {
-		return e.Digest()
+		d = newDigest(e, ds.isShort)
+		ds.all[e] = d
 	}
-	digest := d.published[e]
-	if digest == "" {
-		if digest = e.Digest(); d.isShort {
-			digest = digest[:shortDigest]
-		}
-		d.published[e] = digest
-	}
-	return digest
+	return d
 }
 
-func (s source) copyOf(e *feedhistory.Entry) Copy {
-	c := Copy{At: s.precedence(e).At, Rank: s.rank, Digest: s.digests.of(e), Source: cmp.Or(e.KeptBy, s.name)}
+func (s source) copyOf(e *feedhistory.Entry, digest string) Copy {
+	c := Copy{At: s.precedence(e).At, Rank: s.rank, Digest: digest, Source: cmp.Or(e.KeptBy, s.name)}
 	if e.KeptBy != "" { // the order among readers' copies must not depend on when they come
 		n, _ := strconv.ParseInt(c.Digest[:15], 16, 64)
 		c.At, c.Rank = time.Time{}, Rank{Time: e.Changed(), Seq: -2 - n}
@@ -196,57 +209,103 @@ func (s source) precedence(e *feedhistory.Entry) feedtime.Copy {
 	return feedtime.CopyOf(updated, rank)
 }
 
-// entries returns the document's entries, each once. Of several copies it
-// returns the most recently updated one, else the first.
-func (s source) entries() []*feedhistory.Entry {
-	index := make(map[string]int, len(s.doc.Entries))
-	list := make([]*feedhistory.Entry, 0, len(s.doc.Entries))
-	for _, e := range s.doc.Entries {
-		if i, ok := index[e.ID]; !ok {
-			index[e.ID] = len(list)
-			list = append(list, e)
-		} else if s.precedence(e).Compare(s.precedence(list[i])) > 0 {
-			list[i] = e
-		}
-	}
-	return list
+// An item is an entry in a document, or one with a tombstone there, on its way into its record.
+type item struct {
+	id      string
+	entry   *feedhistory.Entry // nil if there is a tombstone alone, or the entry was erased
+	digest  *digest            // of the entry
+	settled *shownEntry        // what the ledger knows of its row, so the store is not asked for it; nil if it is
+	record  *Record            // as it is now; nil if it is settled, or nothing is stored yet
+
+	stored   bool     // it had a record before
+	before   State    // that of the record
+	known    bool     // a copy of it was stored
+	shown    bool     // a subscription document had shown it
+	still    bool     // its time is as it was stored
+	resigned *Content // see merger.resign
+	did      effect   // what the document changes
 }
+
+// isErased reports whether the record says that the entry must not come again.
+func (it *item) isErased() bool { return it.record != nil && it.record.State == Erased }
+
+// isNew reports whether nothing is stored of the item's entry.
+func (it *item) isNew() bool { return it.settled == nil && it.record == nil }
 
 // A mergeResult is the outcome of merging one document.
 type mergeResult struct {
+	source  source
 	change  Commit
-	raised  []*Record          // those of which only the rank has risen, of a window
-	records map[string]*Record // the records of all entries and tombstones in the document, as they are now, but for the settled
-	settled map[string]settledEntry
-	entries map[string]bool  // the IDs of the entries
+	items   []*item          // those of entries in their order, then those with a tombstone alone
+	entries []*item          // the former
+	at      map[string]*item // by ID
+	raised  []*Record        // those of which only the rank has risen, of a window
+	others  []*item          // those of entries that have come under other IDs; see merger.replaceUnnamed
 	fresh   bool             // the document brought something new
 	refused int              // the number of entries and tombstones that did not fit
-	known   map[string]bool  // the IDs in the document stored before
-	shown   map[string]bool  // those of them which a subscription document had shown
-	before  map[string]State // the States that were stored
-	still   map[string]bool  // those of them whose times are as they were stored
-	source  source
 }
 
-func newMergeResult(s source, records map[string]*Record, settled map[string]settledEntry, entries, keep int) *mergeResult {
-	flags := func() map[string]bool { return make(map[string]bool, entries) }
-	m := &mergeResult{
-		records: records, settled: settled, source: s, change: Commit{Keep: keep},
-		entries: flags(), known: flags(), shown: flags(), still: flags(), before: make(map[string]State, entries),
+// newMergeResult returns the items of a document. Of several copies of an entry, the most recently
+// updated one counts, else the first.
+func newMergeResult(s source, keep int) *mergeResult {
+	most := len(s.doc.Entries) + len(s.doc.Deleted)
+	m := &mergeResult{source: s, change: Commit{Keep: keep}, at: make(map[string]*item, most)}
+	all := make([]item, 0, most) // in one piece
+	add := func(it item) {
+		all = append(all, it)
+		m.items, m.at[it.id] = append(m.items, &all[len(all)-1]), &all[len(all)-1]
 	}
-	for id, e := range settled {
-		m.entries[id], m.known[id], m.shown[id], m.before[id], m.still[id] = true, true, true, Live, !e.Time().IsZero()
+	for _, e := range s.doc.Entries {
+		if it := m.at[e.ID]; it == nil {
+			add(item{id: e.ID, entry: e})
+		} else if s.precedence(e).Compare(s.precedence(it.entry)) > 0 {
+			it.entry = e
+		}
+	}
+	m.entries = m.items[:len(m.items):len(m.items)]
+	for _, it := range m.entries {
+		it.digest = s.digests.of(it.entry)
+	}
+	for _, t := range s.doc.Deleted {
+		if m.at[t.Ref] == nil {
+			add(item{id: t.Ref})
+		}
 	}
 	return m
 }
 
-// isShown reports whether the stored copy of an entry is a subscription document's.
-func (r *Record) isShown() bool { return r.Copy.Digest != "" && r.Copy.Rank.isOfSubscription() }
+// record returns the record of an item, as it is now; nil if there is none.
+func (m *mergeResult) record(id string) *Record {
+	if it := m.at[id]; it != nil {
+		return it.record
+	}
+	return nil
+}
+
+// records yields the records of all items, as they are now, but for the settled.
+func (m *mergeResult) records() iter.Seq[*Record] {
+	return func(yield func(*Record) bool) {
+		for _, it := range slices.Concat(m.items, m.others) {
+			if it.record != nil && !yield(it.record) {
+				return
+			}
+		}
+	}
+}
+
+// has reports whether the document has an entry, and not only its tombstone.
+func (m *mergeResult) has(id string) bool { return m.at[id] != nil && m.at[id].entry != nil }
+
+// knows reports whether an entry in the document was stored before.
+func (m *mergeResult) knows(id string) bool { return m.at[id] != nil && m.at[id].known }
 
 // brings reports whether the document has an entry never known before.
 func (m *mergeResult) brings() bool {
-	return slices.Contains(slices.Collect(maps.Values(m.known)), false)
+	return slices.ContainsFunc(m.items, func(it *item) bool { return !it.known })
 }
+
+// isShown reports whether the stored copy of an entry is a subscription document's.
+func (r *Record) isShown() bool { return r.Copy.Digest != "" && r.Copy.Rank.isOfSubscription() }
 
 // A merger merges documents into the records of a feed's entries.
 type merger struct {
@@ -271,114 +330,109 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 		s.complete = complete
 	}
 	s.digests, s.isBare = mg.digests, mg.program != nil
-	entries := s.entries()
 	mg.renameDeleted(s.doc)
-	settled := mg.settled(s, entries)
-	ids := make([]string, 0, len(entries)-len(settled)+len(s.doc.Deleted))
-	for _, e := range entries {
-		if _, ok := settled[e.ID]; !ok {
-			ids = append(ids, e.ID)
-		}
-	}
-	for _, t := range s.doc.Deleted {
-		ids = append(ids, t.Ref)
-	}
-	records, err := mg.recordsAnd(s, entries, ids)
-	if err != nil {
+	m := newMergeResult(s, mg.allowance.keep)
+	if err := mg.find(m); err != nil {
 		return nil, err
 	}
-	mg.program.presume(s, entries, records)
-	if joined, err := mg.joinPosts(&s, records, settled); err != nil {
+	if joined, err := mg.joinPosts(m); err != nil {
 		return nil, err
 	} else if joined {
 		return mg.merge(s)
 	}
-	all := entries
-	entries = slices.DeleteFunc(slices.Clone(all), func(e *feedhistory.Entry) bool { _, ok := settled[e.ID]; return ok })
-	if err := mg.ignoreCounters(&s, entries, records); err != nil {
+	if err := mg.ignoreCounters(m); err != nil {
 		return nil, err
 	}
-	m := newMergeResult(s, records, settled, len(all), mg.allowance.keep)
-	erased := func(id string) bool { return records[id] != nil && records[id].State == Erased }
-	entries = slices.DeleteFunc(entries, func(e *feedhistory.Entry) bool { return erased(e.ID) })
-	deleted := slices.DeleteFunc(slices.Clone(s.doc.Deleted), func(t feedhistory.Tombstone) bool { return erased(t.Ref) })
-	ids = slices.DeleteFunc(ids, func(id string) bool {
-		m.known[id] = erased(id)
-		return m.known[id]
-	})
-	unnamed, err := mg.unnamed(entries, records)
+	unnamed, err := mg.unnamed(m)
 	if err != nil {
 		return nil, err
 	}
-	stored := make(map[string]bool, len(records))
-	for id := range records {
-		stored[id] = true
-	}
-	effects := m.begin(s, mg.feed.URL, ids)
-	m.noteEntries(entries)
-	if s.resigned, err = mg.resigned(entries, records); err != nil {
+	m.begin(mg.feed.URL)
+	if err := mg.resign(m); err != nil {
 		return nil, err
 	}
-	if err := mg.takeAll(m, s, entries, effects, stored); err != nil {
+	if err := mg.takeAll(m); err != nil {
 		return nil, err
 	}
-	mg.buryAll(m, s, deleted, effects, stored)
-	for _, id := range ids {
-		if did := effects[id]; did != nil {
-			delete(effects, id)
-			mg.settle(m, records[id], m.before[id], did)
+	mg.buryAll(m)
+	for _, it := range m.items {
+		if it.settled == nil && !it.isErased() {
+			mg.settle(m, it)
 		}
 	}
 	if !s.window {
 		m.change.Touch, m.raised = append(m.change.Touch, m.raised...), nil
 	}
 	mg.allowance.entering = 0
-	m.change.changes = mg.program.read(s, entries, m.known)
+	m.change.changes = mg.program.read(m)
 	return m, mg.replaceUnnamed(m, unnamed)
 }
 
-// begin returns the effects of a document on the records of the IDs, before it is merged.
-func (m *mergeResult) begin(s source, feed string, ids []string) map[string]*effect {
-	effects := make(map[string]*effect, len(ids))
-	for _, id := range ids {
-		r := m.records[id]
-		if r == nil {
-			r = &Record{Feed: feed, ID: id, State: Unseen}
-			m.records[id] = r
-		}
-		m.known[id], m.shown[id] = r.Copy.Digest != "", r.isShown()
-		if effects[id] == nil {
-			m.before[id], effects[id] = r.State, &effect{}
-		}
-		if s.replaces {
-			effects[id].touched = effects[id].touched || r.Tombstone != (TombstoneRecord{})
-			r.Tombstone = TombstoneRecord{}
+// find finds the records of the items that are not settled.
+func (mg *merger) find(m *mergeResult) error {
+	mg.findSettled(m)
+	ids := make([]string, 0, len(m.items))
+	for _, it := range m.items {
+		if it.settled == nil {
+			ids = append(ids, it.id)
 		}
 	}
-	return effects
+	records, err := mg.recordsAnd(m, ids)
+	if err != nil {
+		return err
+	}
+	for id, r := range records {
+		m.at[id].record = r
+	}
+	mg.program.presume(m)
+	for _, it := range m.items {
+		if it.isErased() {
+			it.entry, it.known = nil, true
+		}
+	}
+	return nil
 }
 
-// noteEntries notes the entries, and those whose times are as they were stored.
-func (m *mergeResult) noteEntries(entries []*feedhistory.Entry) {
-	for _, e := range entries {
-		m.entries[e.ID] = true
-		m.still[e.ID] = m.records[e.ID].Time().Equal(e.Time())
+// begin gives each item a record, and notes what was stored before the document is merged.
+func (m *mergeResult) begin(feed string) {
+	for _, it := range m.items {
+		switch {
+		case it.settled != nil:
+			it.known, it.shown, it.before, it.still = true, true, Live, !it.entry.Time().IsZero()
+			continue
+		case it.isErased():
+			continue
+		case it.record == nil:
+			it.record = &Record{Feed: feed, ID: it.id, State: Unseen}
+		default:
+			it.stored = true
+		}
+		r := it.record
+		it.known, it.shown, it.before = r.Copy.Digest != "", r.isShown(), r.State
+		it.still = it.entry != nil && r.Time().Equal(it.entry.Time())
+		if m.source.replaces {
+			it.did.touched = r.Tombstone != (TombstoneRecord{})
+			r.Tombstone = TombstoneRecord{}
+		}
 	}
 }
 
 // buryAll takes tombstones. One of an entry never seen needs room for itself.
-func (mg *merger) buryAll(m *mergeResult, s source, deleted []feedhistory.Tombstone, effects map[string]*effect, stored map[string]bool) {
-	for _, t := range deleted {
-		r := m.records[t.Ref]
-		if !stored[t.Ref] && r.Copy.Digest == "" {
+func (mg *merger) buryAll(m *mergeResult) {
+	for _, t := range m.source.doc.Deleted {
+		it := m.at[t.Ref]
+		if it.isErased() {
+			continue
+		}
+		if !it.stored && it.record.Copy.Digest == "" {
 			if !mg.allowance.reserveTombstone(t.Ref) {
 				m.refused++
 				continue
 			}
-			stored[t.Ref] = true
+			it.stored = true
 		}
-		touched := r.bury(TombstoneRecord{When: t.When, Rank: s.rank}, s.complete)
-		effects[t.Ref].touched = effects[t.Ref].touched || touched
+		touched := it.record.bury(TombstoneRecord{When: t.When, Rank: m.source.rank}, m.source.complete)
+		it.did.touched = it.did.touched || touched
 	}
 }
 
@@ -402,56 +456,47 @@ var counters = regexp.MustCompile(`<[\w.-]+:(?:comments|total|statistics|starRat
 
 // ignoreCounters leaves entries as they are stored changed in nothing but their numbers of
 // comments and views: a history has no version for each.
-func (mg *merger) ignoreCounters(s *source, entries []*feedhistory.Entry, records map[string]*Record) error {
+func (mg *merger) ignoreCounters(m *mergeResult) error {
 	if mg.program != nil { // the contents are not known
 		return nil
 	}
 	counting, data := map[string]*Record{}, map[string]string{}
-	for _, e := range entries {
-		r := records[e.ID]
-		if r == nil || r.Copy.Digest == "" || r.Copy.Digest == s.digests.of(e) {
-			continue
-		}
-		if text := contentOf(e).Data; counters.MatchString(text) {
-			counting[e.ID], data[e.ID] = r, text
+	for _, it := range m.entries {
+		if r := it.record; it.entry != nil && r != nil && r.Copy.Digest != "" && r.Copy.Digest != it.digest.stored {
+			if text := contentOf(it.entry).Data; counters.MatchString(text) {
+				counting[it.id], data[it.id] = r, text
+			}
 		}
 	}
 	stored, err := mg.contents(counting)
-	for _, e := range entries {
-		if text, ok := data[e.ID]; ok && counters.ReplaceAllString(text, "") == counters.ReplaceAllString(stored[e.ID], "") {
-			s.digests.put(e, counting[e.ID].Copy.Digest)
+	for id, text := range data {
+		if counters.ReplaceAllString(text, "") == counters.ReplaceAllString(stored[id], "") {
+			m.at[id].digest.stored = counting[id].Copy.Digest
 		}
 	}
 	return err
 }
 
-// resigned returns the contents of the entries that are stored with other signatures in
-// their addresses, by ID: a download needs the newest.
-func (mg *merger) resigned(entries []*feedhistory.Entry, records map[string]*Record) (map[string]*Content, error) {
+// resign finds the contents of the entries that are stored with other signatures in their
+// addresses: a download needs the newest.
+func (mg *merger) resign(m *mergeResult) error {
 	if mg.program != nil {
-		return nil, nil
+		return nil
 	}
-	shown, signed := map[string]*Content{}, map[string]*Record{}
-	for _, e := range entries {
-		_, isSigned, err := signedText(e)
-		if r := records[e.ID]; err == nil && isSigned && r.Copy.Digest == e.Digest() {
-			c := contentOf(e)
-			shown[e.ID], signed[e.ID] = &c, r
+	signed := map[string]*Record{}
+	for _, it := range m.entries {
+		if it.entry != nil && it.settled == nil && it.digest.text != "" && it.record.Copy.Digest == it.digest.published {
+			signed[it.id] = it.record
 		}
 	}
 	stored, err := mg.contents(signed)
-	for id, data := range stored {
-		if shown[id].Data == data {
-			delete(shown, id)
+	for id := range signed {
+		c := contentOf(m.at[id].entry)
+		if data, ok := stored[id]; !ok || c.Data != data {
+			m.at[id].resigned = &c
 		}
 	}
-	return shown, err
-}
-
-// signedText returns the text of an entry, and whether its addresses have signatures.
-func signedText(e *feedhistory.Entry) (text string, isSigned bool, err error) {
-	element, err := door.Root.Element(e)
-	return element.Raw, iri.Unsigned(element.Raw) != element.Raw, err
+	return err
 }
 
 // contents returns the Data of the contents of entries as they are stored, by ID.
@@ -480,22 +525,28 @@ func (mg *merger) contents(of map[string]*Record) (map[string]string, error) {
 // takeAll merges the entries of a document into their records. If the new ones do not
 // all fit, none of them is taken: the store's entries then stay the oldest part, so a
 // later poll can tell whether entries have come and gone.
-func (mg *merger) takeAll(m *mergeResult, s source, entries []*feedhistory.Entry, effects map[string]*effect, stored map[string]bool) error {
+func (mg *merger) takeAll(m *mergeResult) error {
 	usage, isFull := mg.feed.Ledger.l.Usage, mg.allowance.full
+	var items []*item
+	for _, it := range m.entries {
+		if it.entry != nil && it.settled == nil {
+			items = append(items, it)
+		}
+	}
 	type moment struct {
 		record  Record
 		touched bool
 	}
-	before := make(map[string]moment, len(entries))
-	for _, e := range entries {
-		before[e.ID] = moment{*m.records[e.ID], effects[e.ID].touched}
+	before := make([]moment, len(items))
+	for i, it := range items {
+		before[i] = moment{*it.record, it.did.touched}
 	}
 	take := func() (refused bool, err error) {
-		for _, e := range entries {
-			r, was := m.records[e.ID], before[e.ID]
+		for i, it := range items {
+			r, was := it.record, &before[i]
 			*r = was.record
-			did := r.take(s.copyOf(e), e, s)
-			fits, err := mg.allowance.admit(&was.record, r, &did, stored[e.ID])
+			did := r.take(m.source.copyOf(it.entry, it.digest.stored), it.entry, it.resigned, m.source)
+			fits, err := mg.allowance.admit(&was.record, r, &did, it.stored)
 			if err != nil {
 				return false, err
 			}
@@ -505,7 +556,7 @@ func (mg *merger) takeAll(m *mergeResult, s source, entries []*feedhistory.Entry
 				refused = refused || r.Copy.Digest == ""
 			}
 			did.touched = did.touched || was.touched
-			*effects[e.ID] = did
+			it.did = did
 		}
 		return refused, nil
 	}
@@ -517,15 +568,16 @@ func (mg *merger) takeAll(m *mergeResult, s source, entries []*feedhistory.Entry
 	return err
 }
 
-// settle adds the record of an entry or a tombstone of the document to the change.
-func (mg *merger) settle(m *mergeResult, r *Record, before State, did *effect) {
+// settle adds the record of an item to the change.
+func (mg *merger) settle(m *mergeResult, it *item) {
+	r, did := it.record, &it.did
 	r.State = r.state()
 	if did.version != nil && mg.allowance.keep > 0 {
 		m.change.Versions = append(m.change.Versions, did.version)
 	}
-	isChange := r.State != before || did.content && !did.presumed
+	isChange := r.State != it.before || did.content && !did.presumed
 	if isChange {
-		mg.count(r, before)
+		mg.count(r, it.before)
 		m.fresh = true
 	}
 	if isChange || did.resigned {
@@ -538,7 +590,7 @@ func (mg *merger) settle(m *mergeResult, r *Record, before State, did *effect) {
 	switch {
 	case did.content || did.resigned:
 		m.change.Put = append(m.change.Put, r)
-	case did.touched || r.State != before:
+	case did.touched || r.State != it.before:
 		m.change.Touch = append(m.change.Touch, r)
 	case did.raised:
 		m.raised = append(m.raised, r)

@@ -13,13 +13,13 @@ import (
 
 // joinPosts puts an earlier copy of a post in the place of one under another ID, and
 // reports whether there was any: see feedhistory.Entry.Post. The earlier ID stays.
-func (mg *merger) joinPosts(s *source, records map[string]*Record, settled map[string]settledEntry) (joined bool, err error) {
-	var names []string
-	doc := s.doc
-	isNew := func(e *feedhistory.Entry) bool { _, ok := settled[e.ID]; return !ok && records[e.ID] == nil }
-	if !slices.ContainsFunc(doc.Entries, isNew) {
+func (mg *merger) joinPosts(m *mergeResult) (joined bool, err error) {
+	if !slices.ContainsFunc(m.entries, (*item).isNew) {
 		return false, nil
 	}
+	var names []string
+	s, doc := m.source, m.source.doc
+	isNew := func(e *feedhistory.Entry) bool { return m.at[e.ID].isNew() }
 	here := make(map[string]*feedhistory.Entry, len(doc.Entries))
 	for _, e := range slices.Backward(doc.Entries) {
 		here[e.ID] = e
@@ -60,7 +60,7 @@ func (mg *merger) joinPosts(s *source, records map[string]*Record, settled map[s
 			default:
 				other = found
 				if copied != "" {
-					s.digests.put(found, copied)
+					s.digests.of(found).stored = copied
 				}
 			}
 		}

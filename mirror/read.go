@@ -47,12 +47,12 @@ func (p *poll) subscription(r *feedhistory.Reading) error {
 	l.crossOut(func(d debt) bool { return d.isAlternative() && p.alternatives.rereads && d.Poll < f.Polls })
 	l.take(doc.Response.Requested)
 	l.take(doc.URL)
-	p.chain.joined = p.chain.joined || slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return m.known[e.ID] })
+	p.chain.joined = p.chain.joined || slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return m.knows(e.ID) })
 	if !p.chain.read {
 		err = p.readings.compare(doc, m, late)
 	}
 	if err == nil {
-		err = p.readings.receive(doc, m, false, f.Polls)
+		err = p.readings.receive(doc, false, f.Polls)
 	}
 	if err == nil {
 		err = p.arrive(doc, m, contradicts)
@@ -157,13 +157,12 @@ func (p *poll) replace() error {
 	if err := p.commits.drain(); err != nil {
 		return err
 	}
-	m := &mergeResult{records: p.completed.records, entries: p.completed.entries, change: Commit{Keep: p.allowance.keep}}
+	m := p.completed
+	m.change, m.source.voids = Commit{Keep: p.allowance.keep}, true
 	if err := p.complete(m); err != nil {
 		return err
 	}
-	s := p.completed.source
-	s.voids = true
-	m.change.changes = p.merger.program.read(s, s.entries(), p.completed.known)
+	m.change.changes = p.merger.program.read(m)
 	p.commits.held = &m.change
 	p.commits.gather()
 	return nil
@@ -177,9 +176,9 @@ func (s *session) complete(m *mergeResult) error {
 	f.Documents, s.ledger.Usage.Documents, s.ledger.Debts, s.ledger.Complete = 0, 0, nil, f.Polls<<32
 	m.change.Forget = true
 	live := int64(0)
-	isBuried := func(r *Record) bool { return r.State == Live && !m.entries[r.ID] } // by a tombstone older than the entry
+	isBuried := func(r *Record) bool { return r.State == Live && !m.has(r.ID) } // by a tombstone older than the entry
 	m.change.Touch = slices.DeleteFunc(m.change.Touch, isBuried)
-	for _, r := range m.records {
+	for r := range m.records() {
 		if isBuried(r) {
 			s.leave(m, r)
 		}
@@ -194,7 +193,7 @@ func (s *session) complete(m *mergeResult) error {
 		if err != nil {
 			return err
 		}
-		if m.records[r.ID] != nil || r.LastCommit <= s.ledger.Since { // or of an earlier feed at the address
+		if m.record(r.ID) != nil || r.LastCommit <= s.ledger.Since { // or of an earlier feed at the address
 			continue
 		}
 		r.Content.Data = ""
@@ -333,7 +332,7 @@ func (p *poll) archive(r *feedhistory.Reading, rank Rank, known *DocumentRecord)
 		first = known.First
 	}
 	p.chain.meetArchive(m, d, known)
-	if err := p.readings.receive(doc, m, true, first); err != nil {
+	if err := p.readings.receive(doc, true, first); err != nil {
 		return err
 	}
 	if m.refused > 0 || known == nil && !p.allowance.reserveDocument(d, nil) {
@@ -365,15 +364,13 @@ func (p *poll) archive(r *feedhistory.Reading, rank Rank, known *DocumentRecord)
 // before, and, of a known document outside of the chain, where its entries are now.
 func (c *chainWalk) meetArchive(m *mergeResult, d, known *DocumentRecord) {
 	if !c.beyond {
-		for _, is := range m.known {
-			c.joined = c.joined || is
-		}
+		c.joined = c.joined || slices.ContainsFunc(m.items, func(it *item) bool { return it.known })
 	}
 	if known == nil {
 		return
 	}
-	ranks := make([]int64, 0, len(m.records))
-	for _, r := range m.records {
+	ranks := make([]int64, 0, len(m.items))
+	for r := range m.records() {
 		if r.State == Live {
 			ranks = append(ranks, r.Copy.Rank.Seq)
 		}
@@ -388,7 +385,7 @@ func (c *chainWalk) meetArchive(m *mergeResult, d, known *DocumentRecord) {
 func (mg *merger) digestOf(doc *feedhistory.Document) string {
 	ids := make([]string, len(doc.Entries))
 	for i, e := range doc.Entries {
-		ids[i] = mg.digests.asPublished(e) + " " + e.ID
+		ids[i] = mg.digests.of(e).published + " " + e.ID
 	}
 	slices.Sort(ids)
 	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(ids), "\n")))

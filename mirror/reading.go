@@ -29,11 +29,12 @@ func shownOf(doc *feedhistory.Document, m *mergeResult) []shownEntry {
 		if seen[e.ID] || len(shown) == shownLimit {
 			continue
 		}
-		version := m.settled[e.ID].version
-		if seen[e.ID] = true; version == 0 {
-			version = versionOf(m.source.digests.of(e))
+		seen[e.ID] = true
+		if it := m.at[e.ID]; it.settled != nil {
+			shown = append(shown, shownEntry{id: e.ID, version: it.settled.version})
+		} else {
+			shown = append(shown, shownEntry{id: e.ID, version: versionOf(m.source.digests.of(e).stored)})
 		}
-		shown = append(shown, shownEntry{id: e.ID, version: version})
 	}
 	return shown
 }
@@ -44,18 +45,17 @@ type reading struct {
 	old, now  []shownEntry
 	wasAt, at map[string]int
 	fresh     []int // the places in now of entries never known before
-	known     map[string]bool
 }
 
-func newReading(old, now []shownEntry, known map[string]bool, rising bool) *reading {
-	r := &reading{old: slices.Clone(old), now: slices.Clone(now), known: known}
+func newReading(old, now []shownEntry, isKnown func(id string) bool, rising bool) *reading {
+	r := &reading{old: slices.Clone(old), now: slices.Clone(now)}
 	if rising {
 		slices.Reverse(r.old)
 		slices.Reverse(r.now)
 	}
 	r.wasAt, r.at = places(r.old), places(r.now)
 	for i, e := range r.now {
-		if _, was := r.wasAt[e.id]; !was && !known[e.id] {
+		if _, was := r.wasAt[e.id]; !was && !isKnown(e.id) {
 			r.fresh = append(r.fresh, i)
 		}
 	}
@@ -242,15 +242,15 @@ func (rs *readings) compare(doc *feedhistory.Document, m *mergeResult, late bool
 			return err
 		}
 	}
-	r := newReading(was, now, m.known, isRising(doc))
+	r := newReading(was, now, m.knows, isRising(doc))
 	r.leaveSlidIn()
 	if wasRead {
-		r.markBack(now, m.shown)
+		r.markBack(now, m)
 	}
 	if l.Elsewhere = len(rs.chain.newer) > 0 && (l.Known.URL == "" || l.Elsewhere); l.Elsewhere {
 		return nil
 	}
-	if rs.returns(now, m.known, isRising(doc)) { // the readings between were no window of the feed
+	if rs.returns(now, m.knows, isRising(doc)) { // the readings between were no window of the feed
 		l.setShown(now)
 		return nil
 	}
@@ -274,7 +274,7 @@ func (rs *readings) compare(doc *feedhistory.Document, m *mergeResult, late bool
 	good := r.proofs(l)
 	l.Unordered = l.Unordered && isOrdered // otherwise the order of the reading before is unknown
 	if len(good) == 0 {
-		good = r.renewed(m.still)
+		good = r.renewed(m)
 	}
 	switch {
 	case len(good) == 0:
@@ -290,7 +290,8 @@ func (rs *readings) compare(doc *feedhistory.Document, m *mergeResult, late bool
 // the Quota.
 func (l *lastReading) setShownOf(now []shownEntry, m *mergeResult) {
 	l.setShown(slices.DeleteFunc(now, func(e shownEntry) bool {
-		return m.records[e.id] != nil && m.records[e.id].State == Unseen
+		r := m.record(e.id)
+		return r != nil && r.State == Unseen
 	}))
 }
 
@@ -302,10 +303,10 @@ func (l *lastReading) keepFormer(was, now []shownEntry, poll int64) {
 }
 
 // markBack marks the entries of a reading which had left the document before.
-func (r *reading) markBack(now []shownEntry, shown map[string]bool) {
+func (r *reading) markBack(now []shownEntry, m *mergeResult) {
 	for i, e := range now {
 		before, ok := r.wasAt[e.id]
-		now[i].back = ok && r.old[before].back || !ok && shown[e.id]
+		now[i].back = ok && r.old[before].back || !ok && m.at[e.id].shown
 	}
 }
 
@@ -321,7 +322,7 @@ const noticeLimit = 2
 // returns reports whether the window before a notice has returned with new entries on top, so
 // nothing has been missed meanwhile; it then crosses out the debts entered since. A document
 // without new entries may be an old copy.
-func (rs *readings) returns(now []shownEntry, known map[string]bool, rising bool) bool {
+func (rs *readings) returns(now []shownEntry, isKnown func(id string) bool, rising bool) bool {
 	l := rs.ledger
 	if l.Former == nil {
 		return false
@@ -330,7 +331,7 @@ func (rs *readings) returns(now []shownEntry, known map[string]bool, rising bool
 	for i, id := range l.Former.Shown {
 		old[i].id = id
 	}
-	r := newReading(old, now, known, rising)
+	r := newReading(old, now, isKnown, rising)
 	there, isInOrder := 0, true
 	for k, e := range r.old {
 		i, ok := r.at[e.id]
@@ -363,7 +364,7 @@ func idList(list []shownEntry) (ids []string) {
 // renewed returns the entries of the reading before, if all those still there have changed but
 // for their times, and stand below the new ones in their order: numbers of views, or pictures
 // counting readers, change so.
-func (r *reading) renewed(still map[string]bool) map[string]bool {
+func (r *reading) renewed(m *mergeResult) map[string]bool {
 	good, last := map[string]bool{}, -1
 	if len(r.fresh) > 0 {
 		last = r.fresh[len(r.fresh)-1]
@@ -373,7 +374,7 @@ func (r *reading) renewed(still map[string]bool) map[string]bool {
 		if !ok {
 			continue
 		}
-		if i <= last || e.back || e.version == r.now[i].version || !still[e.id] {
+		if i <= last || e.back || e.version == r.now[i].version || !m.at[e.id].still {
 			return nil
 		}
 		last, good[e.id] = i, true
@@ -394,7 +395,7 @@ func (rs *readings) isBehindChain(doc *feedhistory.Document, r *reading, m *merg
 	}
 	isLeft := func(e shownEntry) bool {
 		_, ok := r.at[e.id]
-		return ok && m.before[e.id] == Live && !deleted[e.id]
+		return ok && m.at[e.id].before == Live && !deleted[e.id]
 	}
 	if slices.ContainsFunc(r.old, isLeft) { // as usual
 		return false, nil
@@ -588,7 +589,7 @@ func lastOf[T any](list []T, n int) []T { return list[max(0, len(list)-n):] }
 
 // receive crosses out the windows and entries for which a document has the receipt.
 // First is the poll that first read it, as it is now.
-func (rs *readings) receive(doc *feedhistory.Document, m *mergeResult, archive bool, first int64) error {
+func (rs *readings) receive(doc *feedhistory.Document, archive bool, first int64) error {
 	l := rs.ledger
 	if !l.owes(debt.isMissed) {
 		return nil

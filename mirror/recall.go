@@ -136,12 +136,12 @@ func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Documen
 		return nil, err
 	}
 	for _, e := range fresh.Entries {
-		if got := m.records[e.ID]; made[e.ID] && got != nil && got.FirstCommit > version {
+		if got := m.record(e.ID); made[e.ID] && got != nil && got.FirstCommit > version {
 			f.Ledger.l.Unnamed++
 		}
 	}
 	done.Added, done.Changed, done.Refused = 0, done.Changed+len(m.change.Versions), m.refused
-	for _, got := range m.records {
+	for got := range m.records() {
 		if got.FirstCommit > version {
 			done.Added++
 		}
@@ -350,22 +350,26 @@ func hashesOf(id string) []string {
 
 // unnamed finds the entries that readers have brought without the publisher's ids, and
 // that have come under them now, by the latter. Each is found once in a poll.
-func (mg *merger) unnamed(entries []*feedhistory.Entry, records map[string]*Record) (map[string]*Record, error) {
+func (mg *merger) unnamed(m *mergeResult) (map[string]*Record, error) {
 	if mg.feed.Ledger.l.Unnamed == 0 {
 		return nil, nil
 	}
-	names, links := map[*feedhistory.Entry][]string{}, map[string]int{}
+	names, links := map[*item][]string{}, map[string]int{}
 	var all []string
-	likenesses := map[*feedhistory.Entry]likeness{}
-	for _, e := range entries {
+	likenesses := map[*item]likeness{}
+	for _, it := range m.entries {
+		e := it.entry
+		if e == nil {
+			continue
+		}
 		link, _ := e.Links.Rel("alternate")
 		l := likenessOf(link.Href, e.Title().Plain(), e.Published, e.Updated)
 		links[l.link]++
-		if r := records[e.ID]; r != nil && r.Copy.Digest != "" {
+		if it.record != nil && it.record.Copy.Digest != "" {
 			continue
 		}
-		likenesses[e], names[e] = l, l.names(link.Href)
-		all = append(all, names[e]...)
+		likenesses[it], names[it] = l, l.names(link.Href)
+		all = append(all, names[it]...)
 	}
 	if len(all) == 0 {
 		return nil, nil
@@ -375,13 +379,13 @@ func (mg *merger) unnamed(entries []*feedhistory.Entry, records map[string]*Reco
 		return nil, err
 	}
 	found := map[string]*Record{}
-	for _, e := range entries {
-		for _, name := range names[e] {
+	for _, it := range m.entries {
+		for _, name := range names[it] {
 			r := known[name]
-			if r == nil || r.State != Live || !r.Copy.Rank.isKept() || mg.taken[name] || name == e.ID || records[name] != nil {
+			if r == nil || r.State != Live || !r.Copy.Rank.isKept() || mg.taken[name] || name == it.id || m.record(name) != nil {
 				continue
 			}
-			r, err := mg.same(r, likenesses[e], links[likenesses[e].link] == 1)
+			r, err := mg.same(r, likenesses[it], links[likenesses[it].link] == 1)
 			if err != nil {
 				return nil, err
 			}
@@ -389,7 +393,7 @@ func (mg *merger) unnamed(entries []*feedhistory.Entry, records map[string]*Reco
 				if mg.taken == nil {
 					mg.taken = map[string]bool{}
 				}
-				mg.taken[name], found[e.ID] = true, r
+				mg.taken[name], found[it.id] = true, r
 				break
 			}
 		}
@@ -401,7 +405,7 @@ func (mg *merger) unnamed(entries []*feedhistory.Entry, records map[string]*Reco
 // publisher's ids, with the readers' copies, as if these had come under them.
 func (mg *merger) replaceUnnamed(m *mergeResult, unnamed map[string]*Record) error {
 	for id, r := range unnamed {
-		named := m.records[id]
+		named := m.record(id)
 		if named.Copy.Digest == "" {
 			continue // there was no room for it
 		}
@@ -417,8 +421,10 @@ func (mg *merger) replaceUnnamed(m *mergeResult, unnamed map[string]*Record) err
 				return err
 			}
 		}
-		m.records[r.ID], r.Absence = r, max(mg.feed.Polls<<32, 1)
-		mg.settle(m, r, Live, &effect{touched: true})
+		r.Absence = max(mg.feed.Polls<<32, 1)
+		it := &item{id: r.ID, record: r, before: Live, did: effect{touched: true}}
+		m.others, m.at[it.id] = append(m.others, it), it
+		mg.settle(m, it)
 		mg.changes.Added, mg.changes.Changed, mg.changes.Deleted = mg.changes.Added-1, mg.changes.Changed+1, mg.changes.Deleted-1
 	}
 	return nil
@@ -436,7 +442,7 @@ func (mg *merger) rename(m *mergeResult, r *Record, v *Record) error {
 		return fmt.Errorf("entry %s: %w", v.ID, err)
 	}
 	before, from := *r, source{recalled: true}
-	did := r.take(from.copyOf(e), e, from)
+	did := r.take(from.copyOf(e, e.Digest()), e, nil, from)
 	if did.content {
 		did.version = &Record{ID: r.ID, Copy: before.Copy, Content: before.Content}
 	}

@@ -269,19 +269,19 @@ func presumed(feed, id string, wasShown bool) *Record {
 	return r
 }
 
-// presume adds entries the Ledger may have forgotten to the records: those of an archive read
+// presume gives records to the entries the Ledger may have forgotten: those of an archive read
 // again, and those of a subscription document older than all it showed before.
-func (p *program) presume(s source, entries []*feedhistory.Entry, records map[string]*Record) {
+func (p *program) presume(m *mergeResult) {
 	var oldest time.Time
-	switch {
+	switch s := m.source; {
 	case p == nil, !s.again && !(s.window && p.shelf.forgets()):
 		return
 	case !s.again:
 		oldest = p.shelf.oldest(p.ledger)
 	}
-	for _, e := range entries {
-		if records[e.ID] == nil && (s.again || !e.Time().IsZero() && e.Time().Before(oldest)) {
-			records[e.ID] = presumed(p.shelf.memo.state.URL, e.ID, s.window)
+	for _, it := range m.entries {
+		if at := it.entry.Time(); it.isNew() && (m.source.again || !at.IsZero() && at.Before(oldest)) {
+			it.record = presumed(p.shelf.memo.state.URL, it.id, m.source.window)
 		}
 	}
 }

@@ -82,39 +82,28 @@ func (r *Record) rowKey(rank Rank) (key rowKey) {
 	return rowKeyOf(c.Digest, r.Content.Updated, r.Content.Published)
 }
 
-// A settledEntry is an entry whose row, by the ledger, already is as the document shows it. Only
-// its rank rises, so the store is not asked for it.
-type settledEntry struct {
-	*feedhistory.Entry
-	version uint32
-	row     rowKey
-}
-
-// settled returns the settled entries of a subscription document, by ID. An entry with signatures
-// in its addresses never is one: its digest leaves them out.
-func (mg *merger) settled(s source, entries []*feedhistory.Entry) map[string]settledEntry {
-	l := &mg.feed.Ledger.l
+// findSettled finds the items of a subscription document whose rows, by the ledger, already are as
+// it shows the entries: only their ranks rise. An entry with signatures in its addresses never is
+// one: its digest leaves them out.
+func (mg *merger) findSettled(m *mergeResult) {
+	l, s := &mg.feed.Ledger.l, m.source
 	if !s.window || s.replaces || len(l.Rows) == 0 || l.Unnamed > 0 || s.doc.Kind() == feedhistory.KindComplete || s.rank.compare(l.Rank) <= 0 {
-		return nil
+		return
 	}
 	shown := l.shown()
-	at, settled := places(shown), make(map[string]settledEntry, len(entries))
+	at := places(shown)
 	for _, t := range s.doc.Deleted {
 		delete(at, t.Ref)
 	}
-	for _, e := range entries {
-		i, ok := at[e.ID]
-		if !ok || !shown[i].held || shown[i].row == (rowKey{}) || e.KeptBy != "" {
+	for _, it := range m.entries {
+		i, ok := at[it.id]
+		if !ok || !shown[i].held || shown[i].row == (rowKey{}) || it.entry.KeptBy != "" || !it.digest.isPlain {
 			continue
 		}
-		if shown[i].row != rowKeyOf(s.digests.asPublished(e), e.Updated, e.Published) {
-			continue
-		}
-		if _, isSigned, err := signedText(e); err == nil && !isSigned {
-			settled[e.ID] = settledEntry{e, shown[i].version, shown[i].row}
+		if shown[i].row == rowKeyOf(it.digest.published, it.entry.Updated, it.entry.Published) {
+			it.settled = &shown[i]
 		}
 	}
-	return settled
 }
 
 // checkRows drops the keys of rows stored otherwise by a change.
@@ -160,18 +149,11 @@ func (mg *merger) raise(r *Record) {
 
 // recordsAnd returns records as records does. Of a subscription document, it also keeps the records
 // of the window's entries it lacks.
-func (mg *merger) recordsAnd(s source, entries []*feedhistory.Entry, ids []string) (map[string]*Record, error) {
+func (mg *merger) recordsAnd(m *mergeResult, ids []string) (map[string]*Record, error) {
 	var left []string
-	if s.window {
-		there := make(map[string]bool, len(entries)+len(ids))
-		for _, e := range entries {
-			there[e.ID] = true
-		}
-		for _, id := range ids {
-			there[id] = true
-		}
+	if m.source.window {
 		for id := range mg.window().versions {
-			if !there[id] {
+			if m.at[id] == nil {
 				left = append(left, id)
 			}
 		}
@@ -205,8 +187,10 @@ func (rs *readings) keepRanks(m *mergeResult, rank Rank) error {
 		}
 		return ok
 	}
-	for id, e := range m.settled {
-		keep(id, e.version, e.row)
+	for _, it := range m.entries {
+		if it.settled != nil {
+			keep(it.id, it.settled.version, it.settled.row)
+		}
 	}
 	for _, r := range m.raised {
 		if !next.dates(r) || !keep(r.ID, versionOf(r.Copy.Digest), r.rowKey(rank)) {
@@ -243,7 +227,7 @@ func (rs *readings) leaving(m *mergeResult, next *window) (left []*Record, err e
 			continue
 		}
 		ids = append(ids, id)
-		if _, ok := rs.merger.left[id]; !ok && m.records[id] == nil {
+		if _, ok := rs.merger.left[id]; !ok && m.record(id) == nil {
 			unknown = append(unknown, id)
 		}
 	}
@@ -254,9 +238,9 @@ func (rs *readings) leaving(m *mergeResult, next *window) (left []*Record, err e
 		records, err = rs.merger.records(unknown)
 	}
 	for _, id := range ids {
-		r := cmp.Or(m.records[id], rs.merger.left[id], records[id])
+		r := cmp.Or(m.record(id), rs.merger.left[id], records[id])
 		_, isRaised := rs.allowance.rows[id]
-		if _, ok := m.settled[id]; ok && r != nil { // it is beyond the entries remembered
+		if it := m.at[id]; it != nil && it.settled != nil && r != nil { // it is beyond the entries remembered
 			r.Copy.At, r.Copy.Rank, isRaised = next.at(r), next.rank, true
 		}
 		if isRaised && r != nil {
