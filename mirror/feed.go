@@ -89,6 +89,11 @@ type Feed struct {
 // order of Record.Changed is the order of Record.LastCommit.
 func (f *Feed) changed(now time.Time) { f.Changed = feedtime.Later(f.Changed, now) }
 
+// judge sets the kind and the verdict by the Ledger, which alone decides.
+func (f *Feed) judge() {
+	f.Kind, f.Verdict = cmp.Or(f.Ledger.l.Kind, feedhistory.KindUnknown), f.Ledger.l.verdict()
+}
+
 // NewFeed returns the state of a feed never polled, for Subscribe: the feed is then due. It
 // is Private, unless you set that to false, if its URL seems to have a secret: a parameter
 // of the query with a value of four bytes or more, and a word such as token, key, auth, sig

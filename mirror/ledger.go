@@ -777,7 +777,10 @@ func (f *Feed) UnmarshalJSON(text []byte) error {
 	if stored.Known.URL != "" {
 		l.Unsettled = f.Kind == feedhistory.KindArchived && f.Verdict != feedhistory.VerdictWhole
 	}
-	if stored.moveTo(l); l.Census == noCensus && !f.Importing() {
+	if stored.moveTo(l); l.Kind == "" && f.Kind != feedhistory.KindUnknown { // of an import, never read
+		l.Kind = f.Kind
+	}
+	if l.Census == noCensus && !f.Importing() {
 		l.Census = censusOf(f.Source, stored.Proven)
 	}
 	return l.check()

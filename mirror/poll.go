@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -70,10 +69,6 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	if ledger.Known.URL != "" && !ledger.hasReading() {
 		ledger.Inherited = now
 	}
-	if ledger.Kind = feed.Kind; feed.Kind == feedhistory.KindUnknown { // an import may have set it, of a feed never read
-		ledger.Kind = ""
-	}
-	ledger.Unsettled = feed.Kind == feedhistory.KindArchived && feed.Verdict != feedhistory.VerdictWhole
 	s := &session{
 		ctx: ctx, m: m, feed: feed, ledger: ledger, now: now, changes: &Report{}, had: feed.Entries+feed.Deleted > 0,
 		allowance: newAllowance(ctx, m, feed),
@@ -308,7 +303,7 @@ func (p *poll) unchanged(r *feedhistory.Reading) {
 func (s *session) prepare(c *Commit) {
 	s.ledger.Cap = s.feed.bound()
 	s.ledger.Unsettled = s.ledger.Unsettled && s.ledger.Kind == feedhistory.KindArchived
-	s.feed.Kind, s.feed.Verdict = cmp.Or(s.ledger.Kind, feedhistory.KindUnknown), s.ledger.verdict()
+	s.feed.judge()
 	s.documents.forget(c)
 	s.ledger.checkRows(c, s.feed.next()-s.feed.Polls)
 	c.response = s.changes.Response

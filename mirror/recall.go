@@ -171,8 +171,8 @@ func (r *Recall) close(f *Feed, entries []*feedhistory.Entry) (closed int) {
 		return d.Kind == debtWindow && len(d.Before) > 0 && len(d.After) > 0 && met[d.Before[0]] && met[d.After[0]]
 	})
 	if closed = n - len(l.Debts); closed > 0 {
-		l.Unsettled = l.Kind == feedhistory.KindArchived && f.Verdict != feedhistory.VerdictWhole
-		f.Verdict = l.verdict()
+		l.Unsettled = l.Kind == feedhistory.KindArchived
+		f.judge()
 	}
 	return closed
 }
