@@ -189,28 +189,3 @@ func (f *Feed) bound() *feedhistory.Verdict {
 	}
 	return nil
 }
-
-// A DocumentRecord describes a processed archive document.
-type DocumentRecord struct {
-	URL   string            `json:"url"`             // the URL by which it was requested
-	Names []string          `json:"names,omitempty"` // the URLs it is known by: URL, the target of a redirect
-	Known feedhistory.Known `json:"known,omitzero"`  // the document as it was last read
-	Rank  Rank              `json:"rank,omitzero"`   // how recent it is
-
-	First   int64     `json:"first,omitempty"`   // the number of the first poll to read it
-	Altered int64     `json:"altered,omitempty"` // the number of the last poll to find it changed
-	Last    int64     `json:"last,omitempty"`    // the number of the last poll to read it
-	Read    time.Time `json:"read,omitzero"`     // when it was last read
-	Entries int       `json:"entries,omitempty"` // the number of its entries
-	Digest  string    `json:"digest,omitempty"`  // a digest of the set of its entries (5005#9)
-	Further []string  `json:"further,omitempty"` // the URLs at which it goes on beyond the chain, against its own marks
-
-	Oldest time.Time `json:"oldest,omitzero"` // the earliest time of an entry; zero if none has a time
-	Newest time.Time `json:"newest,omitzero"` // the latest time of an entry; zero if none has a time
-}
-
-// compare orders the documents of a feed: the newest first, by Rank, and of equal ones the
-// one with the greater URL.
-func (d *DocumentRecord) compare(other *DocumentRecord) int {
-	return cmp.Or(other.Rank.compare(d.Rank), cmp.Compare(other.URL, d.URL))
-}

@@ -454,9 +454,3 @@ func (f *Feed) clone() *Feed {
 	}
 	return twin
 }
-
-func (d *DocumentRecord) clone() *DocumentRecord {
-	twin := clone(d)
-	twin.Names, twin.Further = slices.Clone(d.Names), slices.Clone(d.Further)
-	return twin
-}

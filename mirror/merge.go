@@ -11,111 +11,12 @@ import (
 	"time"
 
 	"github.com/feedhistory/feedhistory"
-	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
-	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // This file applies the duplicate rules (5005#20, 5005#21) and tombstones (RFC 6721
 // §2) to documents from many polls in any order. The result is the same as
 // feedhistory.Merge's for the documents of one walk.
-
-// state returns the State following from a record's copy, tombstone and absence.
-func (r *Record) state() State {
-	switch {
-	case r.Copy.Digest == "":
-		return Unseen
-	case r.Absence != 0:
-		return Absent
-	case r.isBuried():
-		return Deleted
-	}
-	return Live
-}
-
-// isBuried reports whether a tombstone deletes the copy.
-func (r *Record) isBuried() bool {
-	rank := r.Copy.Rank.precedence()
-	rank.Kept = r.Copy.Rank.isKept()
-	updated := r.Content.Updated
-	if !updated.IsZero() {
-		updated = r.Copy.At // the entry's own time, unless its source knew better
-	}
-	return r.Tombstone != (TombstoneRecord{}) && r.Tombstone.precedence().Deletes(updated, rank)
-}
-
-// An effect is the effect of a document on a record.
-type effect struct {
-	content  bool    // the entry's content has changed
-	resigned bool    // only the signatures in its addresses have: no change, but the newest are to be given out
-	presumed bool    // nothing but the entry's ID was known before
-	raised   bool    // the rank of its copy has
-	touched  bool    // something else to store has changed
-	version  *Record // an earlier version of the entry to store: the document's copy, or nil
-}
-
-// take merges a copy of the entry. If the document replaces everything, its copy counts
-// in any case. A record missing from a complete document takes any copy published after
-// the document. Resigned is the content for the same copy with other signatures in its
-// addresses; nil if they are the same.
-func (r *Record) take(c Copy, e *feedhistory.Entry, resigned *Content, from source) (did effect) {
-	if r.State != Live && r.Tombstone.Rank.Seq < from.complete {
-		r.Tombstone, did.touched = TombstoneRecord{}, true
-	}
-	back := (r.Absence != 0 && c.Rank.Seq > r.Absence || r.isVoid(from.complete)) && !from.recalled
-	known := r.Copy.Digest != ""
-	did.presumed = r.Copy.Digest == presumedDigest
-	if c.Rank.isKept() && r.Tombstone != (TombstoneRecord{}) {
-		return did // a reader does not bring back entries the publisher has deleted
-	}
-	if c.Digest == r.Copy.Digest && r.Copy.Source == "" {
-		c.Source = "" // the publisher has shown this very copy
-	}
-	switch {
-	case !known || from.replaces || back || c.compare(r.Copy) >= 0:
-		order := c.compare(r.Copy)
-		did.raised, did.touched = order > 0, did.touched || order < 0 || r.Copy.Source != c.Source || back
-		if did.content = r.Copy.Digest != c.Digest; did.content {
-			r.Content, r.Archived = from.contentOf(e, known), false
-		} else if did.resigned = resigned != nil; did.resigned {
-			r.Content = *resigned
-		}
-		switch r.Copy = c; {
-		case !from.recalled:
-			r.Absence = 0
-		case !known:
-			r.Absence = from.absence
-		}
-	case c.Digest != r.Copy.Digest:
-		did.version = &Record{ID: r.ID, Copy: c, Content: from.contentOf(e, known)}
-	}
-	asNew := c.Digest == r.Copy.Digest || e.Updated.IsZero() || !e.Updated.Before(r.Content.Updated)
-	if from.archive && asNew && !r.Archived {
-		r.Archived, did.touched = true, true
-	}
-	return did
-}
-
-// isVoid reports whether the copy of a deleted entry was read before the complete document with
-// a Seq, which did not make the entry absent because it was deleted.
-func (r *Record) isVoid(complete int64) bool {
-	return r.State == Deleted && r.Copy.Source == "" && !r.Copy.Rank.isKept() && r.Copy.Rank.Seq < complete
-}
-
-// bury merges a tombstone. It replaces one from before the complete document with a Seq, and
-// does not bring back the copy that was deleted then.
-func (r *Record) bury(t TombstoneRecord, complete int64) (touched bool) {
-	old := r.Tombstone
-	joined := t.precedence()
-	if r.State == Live || old.Rank.Seq >= complete {
-		joined = joined.Join(old.precedence())
-	}
-	t = TombstoneRecord{joined.When, Rank{joined.Rank.Time, joined.Rank.Seq}}
-	if r.Tombstone = t; r.isVoid(complete) && r.Absence == 0 && !r.isBuried() {
-		r.Absence = complete
-	}
-	return !t.When.Equal(old.When) || t.Rank.compare(old.Rank) != 0
-}
 
 // A source is a document whose entries are merged.
 type source struct {
@@ -137,56 +38,6 @@ type source struct {
 	again  bool // it is a known archive
 	same   bool // with the entries it had before
 	voids  bool // it replaces everything read before it, at once
-}
-
-// A digest tells the versions of an entry apart.
-type digest struct {
-	published string // of the entry as published, without the signatures in its addresses
-	stored    string // that of the stored copy used in its place; else the same
-	text      string // the entry's text, if its addresses have signatures; else ""
-	isPlain   bool   // it is known that they have none
-}
-
-func newDigest(e *feedhistory.Entry, isShort bool) *digest {
-	d := &digest{published: e.Digest()}
-	if isShort {
-		d.published = d.published[:shortDigest]
-	}
-	d.stored = d.published
-	if element, err := door.Root.Element(e); err == nil {
-		if d.isPlain = iri.Unsigned(element.Raw) == element.Raw; !d.isPlain {
-			d.text = element.Raw
-		}
-	}
-	return d
-}
-
-// version returns a digest of the entry with the signatures in its addresses: a download needs
-// the newest.
-func (d *digest) version() string {
-	if d.text == "" {
-		return d.stored
-	}
-	return shortKey(d.stored + d.text)
-}
-
-// digests keep the digests of the entries of a document, because several rules need them.
-type digests struct {
-	all     map[*feedhistory.Entry]*digest
-	isShort bool
-}
-
-func newDigests(isShort bool) *digests {
-	return &digests{map[*feedhistory.Entry]*digest{}, isShort}
-}
-
-func (ds *digests) of(e *feedhistory.Entry) *digest {
-	d := ds.all[e]
-	if d == nil {
-		d = newDigest(e, ds.isShort)
-		ds.all[e] = d
-	}
-	return d
 }
 
 func (s source) copyOf(e *feedhistory.Entry, digest string) Copy {
@@ -303,9 +154,6 @@ func (m *mergeResult) knows(id string) bool { return m.at[id] != nil && m.at[id]
 func (m *mergeResult) brings() bool {
 	return slices.ContainsFunc(m.items, func(it *item) bool { return !it.known })
 }
-
-// isShown reports whether the stored copy of an entry is a subscription document's.
-func (r *Record) isShown() bool { return r.Copy.Digest != "" && r.Copy.Rank.isOfSubscription() }
 
 // A merger merges documents into the records of a feed's entries.
 type merger struct {

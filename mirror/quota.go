@@ -4,12 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
-	"time"
-
-	"github.com/feedhistory/feedhistory"
 )
 
 // A Quota limits how much of a Store one feed may fill. A Mirror does not store more;
@@ -194,38 +190,3 @@ func (a *allowance) reserveDocument(d, other *DocumentRecord) bool {
 	u.Documents = max(0, u.Documents+growth)
 	return true
 }
-
-// size returns the size of a document's record in bytes.
-func (d *DocumentRecord) size() int64 {
-	n := len(d.URL) + len(d.Digest) + len(d.Known.URL) + len(d.Known.ETag) + len(d.Known.LastModified) +
-		len(d.Known.Digest) + len(d.Known.Older)
-	for _, name := range d.Names {
-		n += len(name)
-	}
-	return int64(n)
-}
-
-// refuse leaves a document pending until the Quota is raised, and ends the
-// walk, because older documents would not fit either.
-func (s *session) refuse(doc *feedhistory.Document, refused int, rank Rank, page bool) error {
-	d := quotaGap(doc, refused, s.now)
-	d.Kind, d.URL, d.Poll, d.Page, d.Rank, d.Tries = debtDocument, doc.Response.Requested, s.feed.Polls, page, rank, 1
-	d.Rank.Seq++
-	s.ledger.take(d.URL)
-	s.ledger.Debts = append(s.ledger.Debts, d)
-	s.ledger.Unsettled, s.cut = true, true
-	return errEnded
-}
-
-// quotaGap returns the gap for a document not stored entirely.
-func quotaGap(doc *feedhistory.Document, refused int, now time.Time) debt {
-	what := fmt.Sprintf("entries of the document that are not stored: %d", refused)
-	if refused == 0 {
-		what = "the document is not recorded"
-	}
-	return debt{URL: doc.URL, From: doc.URL, Reason: feedhistory.ReasonLimit, Quota: true, Found: now, Message: what}
-}
-
-// isShort reports whether a debt is for entries of the subscription document left out by
-// the Quota.
-func isShort(d debt) bool { return d.Quota && d.Kind == debtLimit }

@@ -1,11 +1,7 @@
 package mirror
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"io/fs"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +12,189 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
+
+// errEnded ends a walk whose remaining documents are not wanted.
+var errEnded = errors.New("the walk has ended")
+
+// walk requests the feed at an address, and processes the documents of the walk.
+func (p *poll) walk(address string) error {
+	p.address.url = address
+	client := p.m.clientFor(p.feed.URL)
+	defer func() {
+		if p.due.waits.heed(address, client) {
+			p.commits.hold()
+		}
+	}()
+	for r, err := range client.Walk(door.WithPast(p.ctx, p.past()), address) {
+		if err := p.take(r, err); errors.Is(err, errEnded) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take processes the next Reading of the walk, or the error that ends it.
+func (p *poll) take(r *feedhistory.Reading, err error) error {
+	switch {
+	case p.documents.err != nil:
+		return p.documents.err
+	case err != nil:
+		doc := r.Readable()
+		return p.step(doc, func() error { return p.fail(doc, err) })
+	case r.Document != nil || r.Unchanged:
+		if err := p.step(r.Document, func() error { return p.read(r) }); err != nil {
+			return err
+		}
+		if r.Document != nil {
+			p.chain.received[r.URL], p.chain.received[r.Document.URL] = true, true
+		}
+	}
+	p.chain.ended = r.End
+	for _, gap := range r.Gaps {
+		if err := p.miss(gap, r.Known); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// miss processes a gap of a Reading, or in its place. One within a document belongs to the
+// document's commit.
+func (p *poll) miss(gap *feedhistory.Gap, known feedhistory.Known) error {
+	p.pages.torn = p.pages.torn || isWithin(gap) || !p.chain.isAside(gap.URL)
+	switch {
+	case !isWithin(gap):
+		return p.step(gap.Document, func() error {
+			p.due.waitFor(gap, p.address.url)
+			p.reach(gap.URL)
+			return p.gap(gap, known)
+		})
+	case gap.Reason != feedhistory.ReasonContradiction || p.brought || p.alternatives.rereads || p.ledger.Kind == feedhistory.KindComplete:
+		p.chain.oweWithin(gap)
+	}
+	return nil
+}
+
+// step does the work on a document, or on something without one, in a commit of its own. If it
+// fails, neither the held change nor the feed's state can be used.
+func (p *poll) step(next *feedhistory.Document, work func() error) error {
+	p.brought = false
+	if err := p.makeRoom(next); err != nil {
+		return err
+	}
+	p.snapshot, p.merger.digests = p.feed.clone(), newDigests(p.m.shelf != nil)
+	err := work()
+	if err == nil || errors.Is(err, errEnded) {
+		p.snapshot = nil
+	}
+	return err
+}
+
+// makeRoom commits earlier documents, or lets them wait, before the next one is
+// processed. The subscription document asks the store for more than its own entries, as
+// does any document of a feed that turns out to be complete.
+func (p *poll) makeRoom(next *feedhistory.Document) error {
+	p.due.notEnded(feedtime.Later(p.m.now(), p.feed.Wait))
+	decisive := next != nil && (p.due.update && (!p.chain.read || next.Response.Requested == p.chain.start) || next.Complete || p.merger.mayRename(next))
+	return p.commits.makeRoom(next, decisive)
+}
+
+// read processes a document, or the answer that it has not changed.
+func (p *poll) read(r *feedhistory.Reading) error {
+	if !p.chain.read {
+		p.changes.Response = r.Response
+		if err := p.address.first(r.Document, r.Response); err != nil {
+			return err
+		}
+		if p.due.update && !p.address.doubted {
+			if aside, err := p.strangers.meet(r.Document, r.Response, p.address.url); err != nil {
+				return err
+			} else if aside {
+				p.address.failed(&strangerError{p.feed.URL})
+				return errEnded
+			}
+		}
+	}
+	p.reach(r.URL)
+	switch {
+	case r.Unchanged:
+		p.unchanged(r)
+		return nil
+	case !p.chain.read || r.URL == p.chain.start:
+		return p.subscription(r)
+	default:
+		return p.older(r)
+	}
+}
+
+// fail processes the error that ends the walk. The entries of a damaged subscription document
+// count nevertheless.
+func (p *poll) fail(doc *feedhistory.Document, err error) error {
+	if p.chain.read || p.ctx.Err() != nil {
+		return err
+	}
+	until, _ := p.due.waits.asked(err)
+	p.feed.Wait = feedtime.Later(p.feed.Wait, until)
+	if !p.address.failed(err) || doc == nil {
+		return nil
+	}
+	url := iri.WithoutFragment(p.address.url)
+	gap := feedhistory.NewGap(url, err)
+	gap.From, gap.Found = url, p.now
+	p.oweAgain(gap) // it may have more than the mirror
+	m, err := p.merger.merge(source{doc: doc, rank: rankOf(doc, p.chain.rank)})
+	if err == nil {
+		p.commits.held = &m.change
+		p.short(doc, m)
+	}
+	return err
+}
+
+// reach notes that the walk has come to a document.
+func (p *poll) reach(url string) {
+	if p.chain.read {
+		p.chain.aside = p.chain.own[url] && p.rechecks.urls[url] || p.chain.aside && p.chain.leadsTo(url)
+		p.chain.beyond = p.chain.isAside(url)
+	}
+	if p.backlog.urls[url] && !p.rechecks.urls[url] {
+		delete(p.backlog.urls, url) // a gap naming the document may follow
+		p.backlog.reached = true
+	}
+}
+
+// isAside reports whether the walk does not come to a document along the chain from the
+// subscription document.
+func (c *chainWalk) isAside(url string) bool {
+	return url != c.start && (c.beyond || !c.leadsTo(url) && url != c.ledger.Known.Older)
+}
+
+// leadsTo reports whether the latest document of the chain links to a URL.
+func (c *chainWalk) leadsTo(url string) bool { return url == c.linked || slices.Contains(c.links, url) }
+
+// unchanged notes an unchanged document.
+func (p *poll) unchanged(r *feedhistory.Reading) {
+	if p.chain.read {
+		if d := p.documents.get(r.URL); d != nil {
+			p.chain.linked, p.chain.links, p.chain.forms = r.Known.Older, append(slices.Clone(d.Further), r.Known.Instead), r.Known.Formats
+			if !p.chain.beyond {
+				p.chain.asks = p.chain.asks && d.First >= p.chain.until && p.chain.until > 0
+				p.chain.met, p.chain.joined = true, true
+			}
+			p.commits.reread(d, r.Known, p.now)
+		}
+		return
+	}
+	p.chain.read, p.chain.start = true, r.URL
+	p.chain.linked, p.chain.links, p.chain.forms = r.Known.Older, []string{r.Known.Instead}, r.Known.Formats
+	p.ledger.Known.ETag, p.ledger.Known.LastModified = r.Known.ETag, r.Known.LastModified
+	p.pages.ended = p.pages.toEnd && r.Known.Older == "" && !r.Known.Lost // the only page
+	if p.address.asksAnew() || p.ledger.Answered.IsZero() {
+		p.ledger.Answered = p.now
+	}
+	p.address.readAt(r.Response)
+}
 
 // subscription processes the subscription document, or a second copy of it,
 // which is newer than the first.
@@ -111,29 +290,6 @@ func spanOf(doc *feedhistory.Document) (oldest, newest time.Time) {
 	return oldest, newest
 }
 
-// arrive handles the consequences of a subscription document's kind for earlier ones.
-func (p *poll) arrive(doc *feedhistory.Document, m *mergeResult, contradicts bool) error {
-	switch {
-	case doc.Kind() != feedhistory.KindComplete,
-		isShortOf(doc): // its missing entries may have been in the missing part
-	case contradicts:
-		p.completed = m // or in another document: see replace
-	default:
-		return p.complete(m)
-	}
-	return nil
-}
-
-// isShortOf reports whether a part of a document is missing.
-func isShortOf(doc *feedhistory.Document) bool { return len(doc.Missing(feedhistory.KindPlain)) > 0 }
-
-// short notes a subscription document not stored entirely.
-func (s *session) short(doc *feedhistory.Document, m *mergeResult) {
-	if m.refused > 0 {
-		s.owe(quotaGap(doc, m.refused, s.now))
-	}
-}
-
 // headOf returns a document's head section as Atom, or "" if it cannot be
 // written.
 func headOf(doc *feedhistory.Document) string {
@@ -146,74 +302,6 @@ func headOf(doc *feedhistory.Document) string {
 		return ""
 	}
 	return b.String()
-}
-
-// replace makes a complete document replace everything else at the end of the
-// walk, if its links to other documents led to nothing new.
-func (p *poll) replace() error {
-	if p.completed == nil || p.cut || p.ledger.owes(func(d debt) bool { return !d.isDocument() && d.Poll == p.feed.Polls }) {
-		return nil
-	}
-	if err := p.commits.drain(); err != nil {
-		return err
-	}
-	m := p.completed
-	m.change, m.source.voids = Commit{Keep: p.allowance.keep}, true
-	if err := p.complete(m); err != nil {
-		return err
-	}
-	m.change.changes = p.merger.program.read(m)
-	p.commits.held = &m.change
-	p.commits.gather()
-	return nil
-}
-
-// complete makes the document replace everything else (5005#1). It forgets the
-// documents links led to before: if the feed becomes an archived one again, the chain
-// is read again.
-func (s *session) complete(m *mergeResult) error {
-	f := s.feed
-	f.Documents, s.ledger.Usage.Documents, s.ledger.Debts, s.ledger.Complete = 0, 0, nil, f.Polls<<32
-	m.change.Forget = true
-	live := int64(0)
-	isBuried := func(r *Record) bool { return r.State == Live && !m.has(r.ID) } // by a tombstone older than the entry
-	m.change.Touch = slices.DeleteFunc(m.change.Touch, isBuried)
-	for r := range m.records() {
-		if isBuried(r) {
-			s.leave(m, r)
-		}
-		if r.State == Live {
-			live++
-		}
-	}
-	if live == f.Entries && s.merger.program == nil { // no other entry is live
-		return nil
-	}
-	for r, err := range s.m.Store.Entries(s.ctx, Query{Feed: f.URL}) {
-		if err != nil {
-			return err
-		}
-		if m.record(r.ID) != nil || r.LastCommit <= s.ledger.Since { // or of an earlier feed at the address
-			continue
-		}
-		r.Content.Data = ""
-		s.merger.raise(r)
-		s.leave(m, r)
-	}
-	return nil
-}
-
-// leave makes an entry no longer part of the feed, from now on, whatever tombstone it had before.
-func (s *session) leave(m *mergeResult, r *Record) {
-	r.Absence, r.Archived = s.feed.Polls<<32, false
-	if r.Tombstone.Rank.Seq < r.Absence {
-		r.Tombstone = TombstoneRecord{}
-	}
-	before := r.State
-	r.State = r.state()
-	s.merger.count(r, before)
-	r.LastCommit, r.Changed = s.feed.next(), s.feed.Changed
-	m.change.Touch = append(m.change.Touch, r)
 }
 
 // older processes an archive document or a page.
@@ -245,22 +333,6 @@ func (p *poll) older(r *feedhistory.Reading) error {
 		return p.page(r, rank)
 	}
 	return p.archive(r, rank, known)
-}
-
-// unname notes the documents owed to which a document leads no more.
-func (s *session) unname(doc *feedhistory.Document) {
-	names := []string{doc.URL, doc.Response.Requested}
-	for i, d := range s.ledger.Debts {
-		if d.isDocument() && slices.ContainsFunc(names, d.isNamedBy) && !door.Root.LeadsTo(doc, d.URL) {
-			s.ledger.Debts[i].unnamed(names)
-		}
-	}
-}
-
-// isLate reports whether a document has failed before.
-func (s *session) isLate(url string) bool {
-	d := s.ledger.document(url)
-	return d != nil && d.Tries > 0
 }
 
 // neighbour returns the rank of a document without a time of its own.
@@ -380,56 +452,6 @@ func (c *chainWalk) meetArchive(m *mergeResult, d, known *DocumentRecord) {
 	}
 }
 
-// digestOf returns a digest of the set of a document's entries, which should not change in
-// an archive (5005#9). Its links may change.
-func (mg *merger) digestOf(doc *feedhistory.Document) string {
-	ids := make([]string, len(doc.Entries))
-	for i, e := range doc.Entries {
-		ids[i] = mg.digests.of(e).published + " " + e.ID
-	}
-	slices.Sort(ids)
-	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(ids), "\n")))
-	if mg.program != nil { // a Ledger has one of each archive
-		return hex.EncodeToString(sum[:8])
-	}
-	return hex.EncodeToString(sum[:16])
-}
-
-// newDocument returns the mirror's record of an archive document.
-func (s *session) newDocument(r *feedhistory.Reading, rank Rank) *DocumentRecord {
-	doc := r.Document
-	d := &DocumentRecord{
-		URL: r.URL, Known: r.Known, Rank: rank, Names: []string{r.URL},
-		First: s.feed.Polls, Last: s.feed.Polls, Read: s.now, Entries: len(doc.Entries), Digest: s.merger.digestOf(doc),
-	}
-	d.Known.Kind = feedhistory.KindArchived
-	d.Known.Older, _ = olderOf(doc, feedhistory.KindArchived)
-	d.Further = furtherOf(doc)
-	if doc.URL != d.URL {
-		d.Names = append(d.Names, doc.URL)
-	}
-	d.Oldest, d.Newest = spanOf(doc)
-	return d
-}
-
-// furtherOf returns the URLs at which an archive goes on beyond its chain, against its marks.
-func furtherOf(doc *feedhistory.Document) (urls []string) {
-	for _, l := range doc.Further(feedhistory.KindArchived) {
-		if l.Rel != "next-archive" && l.Rel != "last" {
-			urls = append(urls, l.Href)
-		}
-	}
-	return urls
-}
-
-// olderOf returns the URL of the next document back in time, in a chain of the
-// given kind.
-func olderOf(doc *feedhistory.Document, kind feedhistory.Kind) (string, bool) {
-	rel := kind.Older()
-	link, ok := doc.Links.Rel(rel)
-	return iri.Address(link.Href), ok && rel != ""
-}
-
 // link marks the document linked by doc as pending, unless it has been processed. Its first two
 // links may lead to one document in two formats.
 func (c *chainWalk) link(doc *feedhistory.Document, kind feedhistory.Kind, forms bool) error {
@@ -453,99 +475,6 @@ func (c *chainWalk) link(doc *feedhistory.Document, kind feedhistory.Kind, forms
 	return c.documents.err
 }
 
-// gap processes a hole in the chain. The readable part of a damaged document counts,
-// and so does its link.
-func (p *poll) gap(g *feedhistory.Gap, known feedhistory.Known) error {
-	p.ledger.Unsettled = true
-	isLoop := g.Reason == feedhistory.ReasonLoop
-	isBeside := p.completed != nil && g.From != "" && !isLoop // the mark excuses no link: other entries may be there
-	p.cut = p.cut || isPassing(g) || isBeside
-	p.changes.More = p.changes.More || g.Reason == feedhistory.ReasonBudget
-	if !p.chain.read {
-		if g.Reason == feedhistory.ReasonDetached || isLoop { // reading it would show nothing
-			p.oweAgain(g)
-			return nil
-		}
-		p.chain.newer = append(p.chain.newer, g.URL)
-		p.chain.oweFailed(g)
-		return nil
-	}
-	if g.Document != nil {
-		if err := p.damaged(g.Document, known.Formats); err != nil {
-			return err
-		}
-	}
-	if d := p.ledger.document(g.URL); d != nil {
-		p.chain.failAgain(d, g)
-		return nil
-	}
-	stored := p.documents.get(g.URL)
-	switch {
-	case !isLoop && !isBeside && g.From != g.URL && stored != nil: // its entries are stored; it only could not be read again
-		p.alternatives.late = p.alternatives.late || p.alternatives.rereads // it has to be read with the others
-		p.due.spent = p.due.spent || g.Reason == feedhistory.ReasonBudget && !p.chain.beyond
-		if isAbsent(g.Err) {
-			p.chain.gone[g.URL] = true
-		}
-	case isLoop && p.rechecks.urls[g.URL]: // it is now another name of a document just read
-		p.chain.gone[g.URL] = true
-	case isLoop && (stored != nil || g.URL == p.chain.start):
-		p.oweAgain(g)
-	default:
-		p.chain.oweFailed(g)
-	}
-	return p.documents.err
-}
-
-// failAgain notes that a document owed could not be read once more.
-func (c *chainWalk) failAgain(d *debt, g *feedhistory.Gap) {
-	failed, again := c.debtOf(g), d.Reason == feedhistory.ReasonLoop
-	d.Reason, d.Message, d.Found, d.Quota, d.Poll = failed.Reason, failed.Message, failed.Found, false, c.feed.Polls
-	d.namedLatest(failed.From)
-	if g.Reason != feedhistory.ReasonBudget {
-		d.Tries++
-	}
-	d.Missing, d.Retry, d.Wait = isMissing(g), time.Time{}, c.waits.at(g.URL)
-	switch {
-	case d.isPassing() || d.Tries < 2:
-	case g.Reason != feedhistory.ReasonLoop:
-		d.Retry = c.now.Add(backoff(c.m.every(), d.Tries, longestRetry))
-	case again: // a later walk, which has not just read the redirect's target, may succeed
-		d.Retry = c.now.Add(backoff(c.m.every(), d.Tries, 24*time.Hour))
-	}
-}
-
-// oweFailed enters a document that could not be read.
-func (c *chainWalk) oweFailed(g *feedhistory.Gap) {
-	d := c.debtOf(g)
-	d.Kind, d.Tries, d.Missing, d.Rank = debtDocument, 1, isMissing(g), c.rank
-	if c.read {
-		d.Page, d.Wait = c.ledger.Kind == feedhistory.KindPaged, c.waits.at(g.URL)
-	}
-	c.owe(d)
-}
-
-// oweAgain enters a gap that the next walk finds again, if it is still there.
-func (s *session) oweAgain(g *feedhistory.Gap) {
-	d := s.debtOf(g)
-	d.Again = true
-	s.owe(d)
-}
-
-// longestRetry is the maximum time before a document refused for good is requested
-// again.
-const longestRetry = 24 * time.Hour
-
-// isPassing reports whether the next poll has a good chance to close the gap.
-func isPassing(g *feedhistory.Gap) bool {
-	return debt{Reason: g.Reason, tries: tries{Missing: isMissing(g)}}.isPassing()
-}
-
-// isMissing reports whether a document is refused for good (5005#18).
-func isMissing(err error) bool {
-	return errors.Is(err, &feedhistory.FetchError{Status: http.StatusForbidden}) || errors.Is(err, fs.ErrNotExist)
-}
-
 // damaged processes the readable part of a damaged document.
 func (p *poll) damaged(doc *feedhistory.Document, forms bool) error {
 	known := p.documents.get(doc.Response.Requested)
@@ -561,81 +490,4 @@ func (p *poll) damaged(doc *feedhistory.Document, forms bool) error {
 		kind = feedhistory.KindPaged
 	}
 	return p.chain.link(doc, kind, forms)
-}
-
-// debtOf returns the debt for a gap of the poll, by the mirror's clock.
-func (s *session) debtOf(gap *feedhistory.Gap) debt {
-	d := newDebt(gap)
-	d.Found = s.m.byNow(d.Found)
-	return d
-}
-
-// clearGaps removes the debts that earlier polls found within a document which this poll
-// has read. A contradiction stays as long as the document names more than one chain. Of a
-// damaged subscription document, the sound one must reach down to the same entry;
-// otherwise a window has been missed.
-func (s *session) clearGaps(doc *feedhistory.Document, kind feedhistory.Kind, start string, rereads bool) {
-	var windows []debt
-	s.ledger.crossOut(func(d debt) bool {
-		if d.isDocument() || d.Poll == s.feed.Polls || d.From != d.URL || d.URL != doc.URL && d.URL != doc.Response.Requested ||
-			d.Kind == debtContradiction && !rereads && d.isContradictedBy(doc, kind, start) {
-			return false
-		}
-		if len(d.Before) > 0 && !slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return e.ID == d.Before[0] }) {
-			window := missedWindow(doc, s.now)
-			window.Before = d.Before
-			windows = append(windows, window)
-		}
-		return true
-	})
-	for _, d := range windows {
-		s.owe(d)
-	}
-}
-
-// oweWithin enters a gap within a document.
-func (c *chainWalk) oweWithin(gap *feedhistory.Gap) {
-	d := c.debtOf(gap)
-	d.To = door.Root.Contradicts(gap.Err)
-	if shown := c.ledger.Shown; c.read && gap.URL == c.ledger.Known.URL && gap.Reason == feedhistory.ReasonMalformed && len(shown) > 0 {
-		d.Before = shown[len(shown)-1:]
-	}
-	c.owe(d)
-}
-
-// isContradictedBy reports whether a document of a feed of the given kind, which begins at a URL,
-// still has the contradiction.
-func (d debt) isContradictedBy(doc *feedhistory.Document, kind feedhistory.Kind, start string) bool {
-	switch {
-	case kind == feedhistory.KindComplete, d.To == start && start != "": // the feed was found to begin there
-		return false
-	case d.To == "": // a version before this wrote it down
-		return len(doc.Further(kind)) > 0
-	}
-	return door.Root.LeadsTo(doc, d.To)
-}
-
-// declare turns the gaps declared by the feed into debts. No poll requests them: the feed
-// has no more.
-func (s *session) declare() {
-	s.ledger.crossOut(func(d debt) bool { return d.Kind == debtDeclared })
-	head := s.feed.declared()
-	if head == nil {
-		return
-	}
-	for _, gap := range head.Declared() {
-		d := newDebt(gap)
-		d.Kind, d.From = debtDeclared, declaredGap
-		s.ledger.Debts = append(s.ledger.Debts, d)
-	}
-}
-
-// isCutShort reports whether a debt is for a damaged subscription document that has not
-// been read since.
-func isCutShort(d debt) bool { return d.Again && d.From == d.URL }
-
-// owe enters a debt that the poll has found.
-func (s *session) owe(d debt) {
-	d.Poll = s.feed.Polls
-	s.ledger.enter(d)
 }

@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,6 +21,60 @@ const (
 	// recentLimit is the maximum number of readings, and of the feed's ids, to remember.
 	recentLimit = 8
 )
+
+// A shownEntry is an entry that the subscription document showed.
+type shownEntry struct {
+	id      string
+	version uint32
+	back    bool // it had left the document before, so it proves nothing
+	held    bool // its row has no newer rank than the ledger
+	row     rowKey
+}
+
+// shown returns the entries of the latest reading.
+func (l *lastReading) shown() (shown []shownEntry) {
+	shown = slices.Grow(shown, len(l.Shown))
+	for i, id := range l.Shown {
+		shown = append(shown, shownEntry{id: id, version: binary.BigEndian.Uint32(l.Versions[4*i:])})
+	}
+	for _, i := range l.Back {
+		shown[i].back = true
+	}
+	for i := range len(l.Rows) / len(rowKey{}) {
+		shown[i].row = rowKey(l.Rows[i*len(rowKey{}):])
+	}
+	if l.Rank == (Rank{}) {
+		return shown
+	}
+	for i := range shown {
+		shown[i].held = true
+	}
+	for _, i := range l.Stored {
+		shown[i].held = false
+	}
+	return shown
+}
+
+func (l *lastReading) setShown(shown []shownEntry) {
+	l.Shown, l.Versions, l.Back, l.Stored, l.Rows = nil, nil, nil, nil, nil
+	isAnySettled := slices.ContainsFunc(shown, func(e shownEntry) bool { return e.row != rowKey{} })
+	l.Shown, l.Versions = slices.Grow(l.Shown, len(shown)), slices.Grow(l.Versions, 4*len(shown))
+	for i, e := range shown {
+		l.Shown, l.Versions = append(l.Shown, e.id), binary.BigEndian.AppendUint32(l.Versions, e.version)
+		if e.back {
+			l.Back = append(l.Back, i)
+		}
+		if !e.held {
+			l.Stored = append(l.Stored, i)
+		}
+		if isAnySettled {
+			l.Rows = append(l.Rows, e.row[:]...)
+		}
+	}
+	if len(l.Stored) == len(shown) {
+		l.Rank, l.Stored = Rank{}, nil
+	}
+}
 
 // shownOf returns the entries of a document in its order, each once.
 func shownOf(doc *feedhistory.Document, m *mergeResult) []shownEntry {
@@ -553,9 +608,6 @@ func (r *reading) isWithdrawn(id string) bool {
 	return ok && down == up+1
 }
 
-// isOfSubscription reports whether the rank is that of a subscription document.
-func (r Rank) isOfSubscription() bool { return r.Seq&(1<<31-1) == 0 }
-
 // noteCopy notes whether a subscription document may be an old copy: it was replaced
 // before, or it brings nothing new and lacks the newest entry.
 func (rs *readings) noteCopy(doc *feedhistory.Document, r *reading) {
@@ -582,8 +634,6 @@ func (rs *readings) noteCopy(doc *feedhistory.Document, r *reading) {
 		l.IDs = lastOf(append(slices.Clone(l.IDs), doc.ID), recentLimit)
 	}
 }
-
-func shortKey(text string) string { return fmt.Sprintf("%016x", keyOf(text)[0]) }
 
 func lastOf[T any](list []T, n int) []T { return list[max(0, len(list)-n):] }
 

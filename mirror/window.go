@@ -53,9 +53,6 @@ func (w *window) at(r *Record) time.Time {
 // another ID may have another time than its content.
 func (w *window) dates(r *Record) bool { return w.at(r).Equal(r.Copy.At) }
 
-// versionOf returns four bytes of a digest, which tell a version of an entry from others.
-func versionOf(digest string) uint32 { return uint32(keyOf(digest)[0]) }
-
 // A rowKey is twelve bytes of a digest, by which the ledger knows the row of a live entry. Zero is
 // no key: the row may have more than the document shows.
 type rowKey [12]byte
