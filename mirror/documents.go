@@ -187,11 +187,11 @@ func (d *DocumentRecord) clone() *DocumentRecord {
 }
 
 // newDocument returns the mirror's record of an archive document.
-func (s *session) newDocument(r *feedhistory.Reading, rank Rank) *DocumentRecord {
+func (s *session) newDocument(r *feedhistory.Reading, rank Rank, digest string) *DocumentRecord {
 	doc := r.Document
 	d := &DocumentRecord{
 		URL: r.URL, Known: r.Known, Rank: rank, Names: []string{r.URL},
-		First: s.feed.Polls, Last: s.feed.Polls, Read: s.now, Entries: len(doc.Entries), Digest: s.merger.digestOf(doc),
+		First: s.feed.Polls, Last: s.feed.Polls, Read: s.now, Entries: len(doc.Entries), Digest: digest,
 	}
 	d.Known.Kind = feedhistory.KindArchived
 	d.Known.Older, _ = olderOf(doc, feedhistory.KindArchived)

@@ -73,8 +73,19 @@ type item struct {
 	known    bool     // a copy of it was stored
 	shown    bool     // a subscription document had shown it
 	still    bool     // its time is as it was stored
-	resigned *Content // see merger.resign
+	resigned bool     // it is stored with other signatures in its addresses
 	did      effect   // what the document changes
+	made     *Content // see content; nil until it is needed
+}
+
+// content returns the content of the entry to store. Of a Poll, the Ledger remembers more of one that
+// is known.
+func (it *item) content(s source, isKnown bool) Content {
+	if it.made == nil {
+		c := s.contentOf(it.entry, isKnown)
+		it.made = &c
+	}
+	return *it.made
 }
 
 // isErased reports whether the record says that the entry must not come again.
@@ -311,7 +322,7 @@ func (mg *merger) ignoreCounters(m *mergeResult) error {
 	counting, data := map[string]*Record{}, map[string]string{}
 	for _, it := range m.entries {
 		if r := it.record; it.entry != nil && r != nil && r.Copy.Digest != "" && r.Copy.Digest != it.digest.stored {
-			if text := contentOf(it.entry).Data; counters.MatchString(text) {
+			if text := it.content(m.source, true).Data; counters.MatchString(text) {
 				counting[it.id], data[it.id] = r, text
 			}
 		}
@@ -325,8 +336,8 @@ func (mg *merger) ignoreCounters(m *mergeResult) error {
 	return err
 }
 
-// resign finds the contents of the entries that are stored with other signatures in their
-// addresses: a download needs the newest.
+// resign finds the entries that are stored with other signatures in their addresses: a download
+// needs the newest.
 func (mg *merger) resign(m *mergeResult) error {
 	if mg.program != nil {
 		return nil
@@ -339,10 +350,8 @@ func (mg *merger) resign(m *mergeResult) error {
 	}
 	stored, err := mg.contents(signed)
 	for id := range signed {
-		c := contentOf(m.at[id].entry)
-		if data, ok := stored[id]; !ok || c.Data != data {
-			m.at[id].resigned = &c
-		}
+		data, isStored := stored[id]
+		m.at[id].resigned = !isStored || data != m.at[id].content(m.source, true).Data
 	}
 	return err
 }
@@ -393,7 +402,7 @@ func (mg *merger) takeAll(m *mergeResult) error {
 		for i, it := range items {
 			r, was := it.record, &before[i]
 			*r = was.record
-			did := r.take(m.source.copyOf(it.entry, it.digest.stored), it.entry, it.resigned, m.source)
+			did := r.take(m.source.copyOf(it.entry, it.digest.stored), it, m.source)
 			fits, err := mg.allowance.admit(&was.record, r, &did, it.stored)
 			if err != nil {
 				return false, err

@@ -492,7 +492,7 @@ func (mg *merger) rename(m *mergeResult, r *Record, v *Record) error {
 		return fmt.Errorf("entry %s: %w", v.ID, err)
 	}
 	before, from := *r, source{recalled: true}
-	did := r.take(from.copyOf(e, e.Digest()), e, nil, from)
+	did := r.take(from.copyOf(e, e.Digest()), &item{entry: e}, from)
 	if did.content {
 		did.version = &Record{ID: r.ID, Copy: before.Copy, Content: before.Content}
 	}

@@ -308,13 +308,13 @@ func headOf(doc *feedhistory.Document) string {
 func (p *poll) older(r *feedhistory.Reading) error {
 	p.changes.Documents++
 	doc, requested := r.Document, r.URL
-	known := p.documents.get(requested)
-	rank := rankOf(doc, p.chain.neighbour(requested, known))
-	if known != nil && known.Digest == p.merger.digestOf(doc) {
-		rank = known.Rank // it is as recent as it was
+	known, digest := p.documents.get(requested), p.merger.digestOf(doc)
+	s := source{doc: doc, rank: rankOf(doc, p.chain.neighbour(requested, known))}
+	if known != nil && known.Digest == digest {
+		s.rank = known.Rank // it is as recent as it was
 	}
-	p.chain.rank = rank
-	page := p.chain.isPage(requested)
+	p.chain.rank = s.rank
+	page, contradicts := p.chain.isPage(requested), p.ledger.Kind == feedhistory.KindComplete
 	p.alternatives.late = p.alternatives.late || p.isLate(requested)
 	p.ledger.take(requested)
 	if p.chain.forms && p.chain.leadsTo(requested) { // the first link leads to this document, too
@@ -322,17 +322,27 @@ func (p *poll) older(r *feedhistory.Reading) error {
 	}
 	p.clearGaps(doc, p.ledger.Kind, p.ledger.Known.URL, p.alternatives.rereads)
 	p.unname(doc)
-	if p.ledger.Kind == feedhistory.KindComplete { // a page or an archive contradicted by fh:complete
-		m, err := p.merger.merge(source{doc: doc, rank: rank})
-		if err == nil {
-			p.commits.held, p.brought = &m.change, m.brings()
+	if s.archive = !page && !contradicts; s.archive {
+		// It may be a known one, by its URL or by the one that a redirect leads to. Its self link
+		// shows nothing: the address may have another document, or none.
+		if there := p.documents.get(doc.URL); known == nil && there != nil && there.URL == doc.URL {
+			known = there
 		}
+		s.again = known != nil
+		s.same = s.again && known.Digest == digest
+	}
+	m, err := p.merger.merge(s)
+	if err != nil {
 		return err
 	}
-	if page {
-		return p.page(r, rank)
+	p.commits.held, p.brought = &m.change, m.brings()
+	switch {
+	case contradicts: // fh:complete contradicts a page or an archive
+		return nil
+	case page:
+		return p.page(r, m)
 	}
-	return p.archive(r, rank, known)
+	return p.archive(r, m, known, digest)
 }
 
 // neighbour returns the rank of a document without a time of its own.
@@ -365,17 +375,13 @@ func (c *chainWalk) isPage(url string) bool {
 	return l.Kind == feedhistory.KindPaged
 }
 
-// page processes a page. If it has nothing new, neither do the pages after it.
-func (p *poll) page(r *feedhistory.Reading, rank Rank) error {
+// page processes a merged page. If it has nothing new, neither do the pages after it.
+func (p *poll) page(r *feedhistory.Reading, m *mergeResult) error {
 	doc := r.Document
-	m, err := p.merger.merge(source{doc: doc, rank: rank})
-	if err != nil {
-		return err
-	}
-	p.commits.held, p.pages.fresh, p.brought = &m.change, m.fresh, m.brings()
+	p.pages.fresh = m.fresh
 	p.pages.end(doc, p.chain.beyond)
 	if m.refused > 0 {
-		return p.refuse(doc, m.refused, rank, true)
+		return p.refuse(doc, m.refused, m.source.rank, true)
 	}
 	if p.pages.goesOn() || p.backlog.reached {
 		return p.chain.link(doc, feedhistory.KindPaged, r.Known.Formats)
@@ -383,22 +389,11 @@ func (p *poll) page(r *feedhistory.Reading, rank Rank) error {
 	return nil
 }
 
-// archive processes an archive document. It may be a known one, by its URL or by the one
-// that a redirect leads to. Its self link shows nothing: the address may have another
-// document, or none.
-func (p *poll) archive(r *feedhistory.Reading, rank Rank, known *DocumentRecord) error {
-	doc := r.Document
-	if there := p.documents.get(doc.URL); known == nil && there != nil && there.URL == doc.URL {
-		known = there // to which a redirect leads
-	}
-	s := source{doc: doc, rank: rank, archive: true, again: known != nil}
-	s.same = s.again && known.Digest == p.merger.digestOf(doc)
-	m, err := p.merger.merge(s)
-	if err != nil {
-		return err
-	}
-	d := p.newDocument(r, rank)
-	p.commits.held, p.ledger.Unsettled, p.brought = &m.change, true, m.brings()
+// archive processes a merged archive document, with the record of the known one that it is; nil if
+// it is new.
+func (p *poll) archive(r *feedhistory.Reading, m *mergeResult, known *DocumentRecord, digest string) error {
+	doc, d := r.Document, p.newDocument(r, m.source.rank, digest)
+	p.ledger.Unsettled = true
 	first := p.feed.Polls
 	if known != nil && known.Digest == d.Digest {
 		first = known.First
@@ -408,7 +403,7 @@ func (p *poll) archive(r *feedhistory.Reading, rank Rank, known *DocumentRecord)
 		return err
 	}
 	if m.refused > 0 || known == nil && !p.allowance.reserveDocument(d, nil) {
-		return p.refuse(doc, m.refused, rank, false)
+		return p.refuse(doc, m.refused, d.Rank, false)
 	}
 	if known == nil {
 		p.feed.Documents++

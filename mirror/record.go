@@ -215,9 +215,8 @@ type effect struct {
 
 // take merges a copy of the entry. If the document replaces everything, its copy counts
 // in any case. A record missing from a complete document takes any copy published after
-// the document. Resigned is the content for the same copy with other signatures in its
-// addresses; nil if they are the same.
-func (r *Record) take(c Copy, e *feedhistory.Entry, resigned *Content, from source) (did effect) {
+// the document.
+func (r *Record) take(c Copy, it *item, from source) (did effect) {
 	if r.State != Live && r.Tombstone.Rank.Seq < from.complete {
 		r.Tombstone, did.touched = TombstoneRecord{}, true
 	}
@@ -235,9 +234,9 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, resigned *Content, from sour
 		order := c.compare(r.Copy)
 		did.raised, did.touched = order > 0, did.touched || order < 0 || r.Copy.Source != c.Source || back
 		if did.content = r.Copy.Digest != c.Digest; did.content {
-			r.Content, r.Archived = from.contentOf(e, known), false
-		} else if did.resigned = resigned != nil; did.resigned {
-			r.Content = *resigned
+			r.Content, r.Archived = it.content(from, known), false
+		} else if did.resigned = it.resigned; did.resigned {
+			r.Content = it.content(from, known)
 		}
 		switch r.Copy = c; {
 		case !from.recalled:
@@ -246,9 +245,9 @@ func (r *Record) take(c Copy, e *feedhistory.Entry, resigned *Content, from sour
 			r.Absence = from.absence
 		}
 	case c.Digest != r.Copy.Digest:
-		did.version = &Record{ID: r.ID, Copy: c, Content: from.contentOf(e, known)}
+		did.version = &Record{ID: r.ID, Copy: c, Content: it.content(from, known)}
 	}
-	asNew := c.Digest == r.Copy.Digest || e.Updated.IsZero() || !e.Updated.Before(r.Content.Updated)
+	asNew := c.Digest == r.Copy.Digest || it.entry.Updated.IsZero() || !it.entry.Updated.Before(r.Content.Updated)
 	if from.archive && asNew && !r.Archived {
 		r.Archived, did.touched = true, true
 	}
