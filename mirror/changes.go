@@ -103,7 +103,11 @@ func (p *program) read(m *mergeResult) []Change {
 			ofCopies[c.Copy] = change
 		}
 	}
-	return append(changes, slices.DeleteFunc(ofCopies, func(c Change) bool { return c.Op == "" })...)
+	ofCopies = slices.DeleteFunc(ofCopies, func(c Change) bool { return c.Op == "" })
+	if len(changes) == 0 {
+		return ofCopies
+	}
+	return append(changes, ofCopies...)
 }
 
 func changeOf(c ranks.Change) Change {

@@ -278,6 +278,9 @@ func (e *memoryEntry) set(c *Commit, r *Record, content Content) {
 
 // prune keeps the newest versions, each once, and not the current one.
 func (e *memoryEntry) prune(keep int) {
+	if len(e.versions) == 0 {
+		return
+	}
 	seen := map[string]bool{}
 	if e.record != nil {
 		seen[e.record.Copy.Digest] = true

@@ -390,6 +390,14 @@ func (mg *merger) takeAll(m *mergeResult) error {
 			items = append(items, it)
 		}
 	}
+	if mg.program != nil { // which has no Quota
+		for _, it := range items {
+			touched := it.did.touched
+			it.did = it.record.take(m.source.copyOf(it.entry, it.digest.stored), it, m.source)
+			it.did.touched = it.did.touched || touched
+		}
+		return nil
+	}
 	type moment struct {
 		record  Record
 		touched bool

@@ -410,6 +410,11 @@ func (g *gunzip) next() error {
 // peekMost is the length of the longest head section whose links are followed early.
 const peekMost = 1 << 20
 
+const bufferSize = 32 << 10
+
+// buffers are those of bodies being read: one for each would be most of the garbage of a walk.
+var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
+
 // Text reads the body to its end, and returns it with its digest, which is its length and two
 // checksums: it detects changes at the speed of memory, but does not withstand forgery. The
 // digest it had before, or "", says how long it may be. In the meantime it calls peek, unless nil,
@@ -421,13 +426,15 @@ func (r *Response) Text(before string, peek func(prefix string) bool) (text, dig
 	length, _, _ := strings.Cut(before, "-")
 	was, _ := strconv.ParseUint(length, 16, 32)
 	all.Grow(min(max(said, int(was+was/16)), peekMost))
-	castagnoli, ieee, buf := crc32.New(crc32.MakeTable(crc32.Castagnoli)), crc32.NewIEEE(), make([]byte, 32<<10)
+	castagnoli, ieee := crc32.New(crc32.MakeTable(crc32.Castagnoli)), crc32.NewIEEE()
+	buf := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buf)
 	to := io.MultiWriter(&all, castagnoli, ieee)
 	sums := func() string {
 		return fmt.Sprintf("%x-%s", all.Len(), hex.EncodeToString(ieee.Sum(castagnoli.Sum(nil))))
 	}
 	for next := 1; ; {
-		n, err := r.Body.Read(buf)
+		n, err := r.Body.Read(buf[:])
 		_, _ = to.Write(buf[:n]) // memory and checksums do not fail
 		switch {
 		case errors.Is(err, io.EOF):

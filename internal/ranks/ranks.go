@@ -154,22 +154,22 @@ func (t *Table) copies(d Document) []candidate {
 	latest, gone := t.Latest, t.Gone
 	isNewest := t.Newest.isBefore(d)
 	copies := make([]candidate, len(d.Copies))
-	suffix := OfTime(d.Time) + digits(d.Place, widths[3]) + digits(t.Reading, widths[4])
+	epoch, suffix := epochOf(t.Epoch), OfTime(d.Time)+digits(d.Place, widths[3])+digits(t.Reading, widths[4])
 	for i, c := range d.Copies {
 		at, isDated := c.At, !c.At.IsZero()
 		if !isDated {
 			at = d.Time
 		}
-		r := candidate{Copy: c, place: i, rank: epochOf(t.Epoch) + OfTime(at)}
+		r := candidate{Copy: c, place: i}
 		switch {
 		case c.Kept:
-			r.rank, r.unsure = epochOf(t.Epoch)+OfTime(time.Time{})+OfTime(c.At)+suffix[widths[2]:], true
+			r.rank, r.unsure = epoch+OfTime(time.Time{})+OfTime(c.At)+suffix[widths[2]:], true
 		case c.Version == "":
-			r.rank += "g" + zeros[:len(suffix)-1]
+			r.rank = epoch + OfTime(at) + "g" + zeros[:len(suffix)-1]
 			r.unsure = at.Before(latest)
 			t.see(at, true)
 		default:
-			r.rank += suffix
+			r.rank = epoch + OfTime(at) + suffix
 			r.unsure = !at.After(latest) && !(isNewest && (isDated || at.Equal(latest) && !gone))
 			t.see(at, false)
 		}
@@ -323,9 +323,12 @@ func Split(rank string) []string {
 func epochOf(epoch int64) string { return digits(epoch, widths[0]) }
 
 // digits returns a number in hexadecimal digits of a width.
-func digits(n int64, width int) string {
-	text := strconv.FormatInt(n, 16)
-	return zeros[:max(0, width-len(text))] + text
+func digits(n int64, width int) string { return string(appendDigits(nil, n, width)) }
+
+func appendDigits(text []byte, n int64, width int) []byte {
+	var own [16]byte
+	number := strconv.AppendInt(own[:0], n, 16)
+	return append(append(text, zeros[:max(0, width-len(number))]...), number...)
 }
 
 const zeros = "0000000000000000000000000000000000000000000000000000000000000000"
@@ -338,6 +341,7 @@ func below(epoch int64) string {
 // OfTime returns the part of a rank for a time: the seconds since the year 1, and the
 // nanoseconds.
 func OfTime(at time.Time) string {
+	var text [18]byte
 	seconds := max(0, at.Unix()-time.Time{}.Unix())
-	return digits(seconds, 10) + digits(int64(at.Nanosecond()), 8)
+	return string(appendDigits(appendDigits(text[:0], seconds, 10), int64(at.Nanosecond()), 8))
 }
