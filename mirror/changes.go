@@ -96,7 +96,7 @@ func (p *program) read(m *mergeResult) []Change {
 		case c.Copy < 0:
 			changes = append(changes, change)
 		case c.Copy < len(items):
-			change.Entry, change.New = items[c.Copy].entry, !items[c.Copy].known
+			change.Entry, change.New = items[c.Copy].entry, !items[c.Copy].isKnown()
 			ofCopies[c.Copy] = change
 		default:
 			change.When = d.Copies[c.Copy].At

@@ -19,7 +19,7 @@ type digest struct {
 	published string // of the entry as published, without the signatures in its addresses
 	stored    string // that of the stored copy used in its place; else the same
 	text      string // the entry's text, if its addresses have signatures; else ""
-	isPlain   bool   // it is known that they have none
+	isPlain   bool   // they have none, for certain
 }
 
 func newDigest(e *feedhistory.Entry, isShort bool) *digest {

@@ -68,18 +68,28 @@ type item struct {
 	settled *shownEntry        // what the ledger knows of its row, so the store is not asked for it; nil if it is
 	record  *Record            // as it is now; nil if it is settled, or nothing is stored yet
 
-	stored   bool     // it had a record before
-	before   State    // that of the record
-	known    bool     // a copy of it was stored
-	shown    bool     // a subscription document had shown it
-	still    bool     // its time is as it was stored
-	resigned bool     // it is stored with other signatures in its addresses
-	did      effect   // what the document changes
-	made     *Content // see content; nil until it is needed
+	stored   bool      // it had a record before
+	before   State     // the record's
+	at       time.Time // the record's
+	shown    bool      // a subscription document had shown it
+	resigned bool      // it is stored with other signatures in its addresses
+	did      effect    // what the document changes
+	made     *Content  // see content; nil until it is needed
 }
 
-// content returns the content of the entry to store. Of a Poll, the Ledger remembers more of one that
-// is known.
+// isKnown reports whether a copy of it was stored, or erased.
+func (it *item) isKnown() bool { return it.before != Unseen }
+
+// isStill reports whether the time of the entry is as it was stored.
+func (it *item) isStill() bool {
+	if it.settled != nil {
+		return !it.entry.Time().IsZero()
+	}
+	return it.at.Equal(it.entry.Time())
+}
+
+// content returns the content of the entry to store. Of a Poll, the Ledger remembers more of a known
+// one.
 func (it *item) content(s source, isKnown bool) Content {
 	if it.made == nil {
 		c := s.contentOf(it.entry, isKnown)
@@ -98,11 +108,11 @@ func (it *item) isNew() bool { return it.settled == nil && it.record == nil }
 type mergeResult struct {
 	source  source
 	change  Commit
-	items   []*item          // those of entries in their order, then those with a tombstone alone
+	items   []*item          // of the entries in their order, then of those with a tombstone alone
 	entries []*item          // the former
-	at      map[string]*item // by ID
-	raised  []*Record        // those of which only the rank has risen, of a window
-	others  []*item          // those of entries that have come under other IDs; see merger.replaceUnnamed
+	at      map[string]*item // all, by ID
+	raised  []*Record        // of a window, whose ranks alone have risen
+	others  []*item          // of entries now under other IDs; see merger.replaceUnnamed
 	fresh   bool             // the document brought something new
 	refused int              // the number of entries and tombstones that did not fit
 }
@@ -159,11 +169,11 @@ func (m *mergeResult) records() iter.Seq[*Record] {
 func (m *mergeResult) has(id string) bool { return m.at[id] != nil && m.at[id].entry != nil }
 
 // knows reports whether an entry in the document was stored before.
-func (m *mergeResult) knows(id string) bool { return m.at[id] != nil && m.at[id].known }
+func (m *mergeResult) knows(id string) bool { return m.at[id] != nil && m.at[id].isKnown() }
 
 // brings reports whether the document has an entry never known before.
 func (m *mergeResult) brings() bool {
-	return slices.ContainsFunc(m.items, func(it *item) bool { return !it.known })
+	return slices.ContainsFunc(m.items, func(it *item) bool { return !it.isKnown() })
 }
 
 // A merger merges documents into the records of a feed's entries.
@@ -227,7 +237,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 	return m, mg.replaceUnnamed(m, unnamed)
 }
 
-// find finds the records of the items that are not settled.
+// find finds the records of the items, but for the settled.
 func (mg *merger) find(m *mergeResult) error {
 	mg.findSettled(m)
 	ids := make([]string, 0, len(m.items))
@@ -246,18 +256,18 @@ func (mg *merger) find(m *mergeResult) error {
 	mg.program.presume(m)
 	for _, it := range m.items {
 		if it.isErased() {
-			it.entry, it.known = nil, true
+			it.entry, it.before = nil, Erased
 		}
 	}
 	return nil
 }
 
-// begin gives each item a record, and notes what was stored before the document is merged.
+// begin gives each item a record, and notes what is stored before the document is merged.
 func (m *mergeResult) begin(feed string) {
 	for _, it := range m.items {
 		switch {
 		case it.settled != nil:
-			it.known, it.shown, it.before, it.still = true, true, Live, !it.entry.Time().IsZero()
+			it.shown, it.before = true, Live
 			continue
 		case it.isErased():
 			continue
@@ -267,8 +277,7 @@ func (m *mergeResult) begin(feed string) {
 			it.stored = true
 		}
 		r := it.record
-		it.known, it.shown, it.before = r.Copy.Digest != "", r.isShown(), r.State
-		it.still = it.entry != nil && r.Time().Equal(it.entry.Time())
+		it.shown, it.before, it.at = r.isShown(), r.State, r.Time()
 		if m.source.replaces {
 			it.did.touched = r.Tombstone != (TombstoneRecord{})
 			r.Tombstone = TombstoneRecord{}
@@ -336,8 +345,8 @@ func (mg *merger) ignoreCounters(m *mergeResult) error {
 	return err
 }
 
-// resign finds the entries that are stored with other signatures in their addresses: a download
-// needs the newest.
+// resign finds the entries stored with other signatures in their addresses: a download needs the
+// newest.
 func (mg *merger) resign(m *mergeResult) error {
 	if mg.program != nil {
 		return nil

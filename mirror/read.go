@@ -431,7 +431,7 @@ func (p *poll) archive(r *feedhistory.Reading, m *mergeResult, known *DocumentRe
 // before, and, of a known document outside of the chain, where its entries are now.
 func (c *chainWalk) meetArchive(m *mergeResult, d, known *DocumentRecord) {
 	if !c.beyond {
-		c.joined = c.joined || slices.ContainsFunc(m.items, func(it *item) bool { return it.known })
+		c.joined = c.joined || slices.ContainsFunc(m.items, (*item).isKnown)
 	}
 	if known == nil {
 		return

@@ -429,7 +429,7 @@ func (r *reading) renewed(m *mergeResult) map[string]bool {
 		if !ok {
 			continue
 		}
-		if i <= last || e.back || e.version == r.now[i].version || !m.at[e.id].still {
+		if i <= last || e.back || e.version == r.now[i].version || !m.at[e.id].isStill() {
 			return nil
 		}
 		last, good[e.id] = i, true
