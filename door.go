@@ -31,6 +31,7 @@ var _ = door.Open(door.Functions{
 			return isHistory(l.Rel) && iri.Address(l.Href) == url
 		})
 	},
+	Around: func(document any) (above, below []string) { return document.(*Document).around() },
 	Contradicts: func(err error) string {
 		if e, ok := errors.AsType[*contradiction](err); ok {
 			return e.link.Href

@@ -623,8 +623,32 @@ func (c *Coverage) join(other *Coverage) *Coverage {
 
 // A damage is a possible loss in a document read to its end.
 type damage struct {
-	err     *ParseError
-	entries bool // entries may be missing, not only a link
+	err      *ParseError
+	entries  bool // entries may be missing, not only a link
+	from, to int  // the part of the text where they may have been; to its end, if nothing else is known
+}
+
+// around returns the IDs of the entries above the damaged part of a document, and of those below it,
+// in its order.
+func (d *Document) around() (above, below []string) {
+	if d.damage == nil {
+		return nil, nil
+	}
+	at := 0
+	for _, e := range d.Entries {
+		i := strings.Index(d.text[at:], e.raw)
+		if i < 0 || e.raw == "" {
+			return nil, nil // its fields were set, say
+		}
+		begin := at + i
+		switch at = begin + len(e.raw); {
+		case at <= d.damage.from:
+			above = append(above, e.ID)
+		case begin >= d.damage.to:
+			below = append(below, e.ID)
+		}
+	}
+	return above, below
 }
 
 // mendedDamage returns the possible losses despite mending; nil if nothing is missing.

@@ -172,7 +172,7 @@ func (r *jsonReader) withoutItems() {
 	}
 	what := fmt.Sprintf("the entries are not read, because they are in %q instead of \"items\"", clip(r.items))
 	r.note("json-items", what, 0)
-	r.doc.damage = &damage{r.failure(0, ReasonMalformed, clauseJSON, what), true}
+	r.doc.damage = &damage{r.failure(0, ReasonMalformed, clauseJSON, what), true, 0, len(r.text)}
 }
 
 // jsonError returns the reader's error, with its place.

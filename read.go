@@ -836,7 +836,10 @@ func (r *documentReader) findDamage() {
 		if at, ok := loss.find(r); ok {
 			r.failAt(at, ReasonMalformed, clauseXML, loss.what)
 			if loss.outcome != lossFails {
-				r.doc.damage, r.err = &damage{r.err, loss.outcome == lossOfEntries}, nil
+				r.doc.damage, r.err = &damage{r.err, loss.outcome == lossOfEntries, 0, len(r.text)}, nil
+				if lost, ok := r.xml.Mender.Lost(); ok && lost == at {
+					r.doc.damage.from, r.doc.damage.to = r.xml.Mender.LostPart()
+				}
 			}
 			return
 		}

@@ -259,7 +259,8 @@ func (cr *chainReading) oweAsBefore(c *chainPath) {
 // writeOff crosses out the documents which the poll has asked for in vain, and which the
 // chain neither names nor needs: it has all entries of those that named them.
 func (cr *chainReading) writeOff(c *chainPath) {
-	f, l, rebuilt := cr.feed, cr.ledger, cr.had && !cr.joined && !cr.m.shelf.forgets() // of a feed read for the first time, nothing was known
+	f, l, remembers := cr.feed, cr.ledger, !cr.m.shelf.forgets()
+	rebuilt := cr.had && !cr.joined && remembers // of a feed read for the first time, nothing was known
 	isNeeded := func(url string) bool { return !rebuilt && !cr.gone[url] && !cr.isCovered(url, c.current) }
 	isOwed := func(d debt) bool {
 		return d.Poll < f.Polls || !cr.backlog.isAskedAgain(d) || c.named[d.URL] || slices.ContainsFunc(d.namedBy(), func(url string) bool {
@@ -280,8 +281,15 @@ func (cr *chainReading) writeOff(c *chainPath) {
 	}
 	l.crossOut(func(d debt) bool {
 		isElsewhere := d.isWithin() && !d.Quota && d.Reason != feedhistory.ReasonDetached && !c.has(cr, d.URL)
-		return rebuilt && d.isMissed() || isElsewhere && !isNeeded(d.URL)
+		wasRebuilt := rebuilt || remembers && d.Since > 0 && c.isNewSince(d)
+		return d.isMissed() && wasRebuilt || isElsewhere && !isNeeded(d.URL)
 	})
+}
+
+// isNewSince reports whether each archive of the chain was first read since a debt was entered, or
+// has changed since.
+func (c *chainPath) isNewSince(d debt) bool {
+	return !slices.ContainsFunc(c.current, func(at step) bool { return at.first < d.Poll && at.altered < d.Poll })
 }
 
 // withdraw notes a document written off.

@@ -83,6 +83,10 @@ type sides struct {
 	Before []string `json:"before,omitempty"`
 	After  []string `json:"after,omitempty"`
 	Joined string   `json:"joined,omitempty"` // the URL of an archive, read since, that has the newest entries from before
+
+	// Since is the number of commits before the poll that missed it, while no document read since
+	// has an entry from before: the feed may have been rebuilt under other ids. Otherwise it is 0.
+	Since int64 `json:"since,omitempty"`
 }
 
 // The tries are the attempts to read a document, with its place in the feed.
@@ -446,35 +450,89 @@ func (s *session) debtOf(gap *feedhistory.Gap) debt {
 
 // clearGaps removes the debts that earlier polls found within a document which this poll
 // has read. A contradiction stays as long as the document names more than one chain. Of a
-// damaged subscription document, the sound one must reach down to the same entry;
-// otherwise a window has been missed.
-func (s *session) clearGaps(doc *feedhistory.Document, kind feedhistory.Kind, start string, rereads bool) {
+// damaged subscription document, the sound one must show what was around the damage; otherwise a
+// window has been missed. Nil is the result of a document that is no subscription document.
+func (c *chainWalk) clearGaps(doc *feedhistory.Document, m *mergeResult, kind feedhistory.Kind, start string, rereads bool) {
 	var windows []debt
-	s.ledger.crossOut(func(d debt) bool {
-		if d.isDocument() || d.Poll == s.feed.Polls || d.From != d.URL || d.URL != doc.URL && d.URL != doc.Response.Requested ||
+	c.ledger.crossOut(func(d debt) bool {
+		if d.isDocument() || d.Poll == c.feed.Polls || d.From != d.URL || d.URL != doc.URL && d.URL != doc.Response.Requested ||
 			d.Kind == debtContradiction && !rereads && d.isContradictedBy(doc, kind, start) {
 			return false
 		}
-		if len(d.Before) > 0 && !slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return e.ID == d.Before[0] }) {
-			window := missedWindow(doc, s.now)
-			window.Before = d.Before
+		if !d.isShownIn(doc) {
+			window := missedWindow(doc, c.now)
+			window.Before, window.After, window.Since = d.Before, d.After, c.since()
+			if len(d.After) == 0 {
+				window.After = m.oldestNew(isRising(doc))
+			}
 			windows = append(windows, window)
 		}
 		return true
 	})
 	for _, d := range windows {
-		s.owe(d)
+		c.owe(d)
 	}
 }
 
-// oweWithin enters a gap within a document.
-func (c *chainWalk) oweWithin(gap *feedhistory.Gap) {
+// isShownIn reports whether a document shows what was around a damage, in the same order: if it was
+// at the older end, something beyond.
+func (d debt) isShownIn(doc *feedhistory.Document) bool {
+	ids := make([]string, len(doc.Entries))
+	for i, e := range doc.Entries {
+		ids[i] = e.ID
+	}
+	if isRising(doc) {
+		slices.Reverse(ids)
+	}
+	place := func(side []string) int {
+		return slices.IndexFunc(ids, func(id string) bool { return len(side) > 0 && id == side[0] })
+	}
+	switch newer, older := place(d.After), place(d.Before); {
+	case len(d.Before) == 0:
+		return len(d.After) == 0 || 0 <= newer && newer < len(ids)-1
+	case len(d.After) == 0:
+		return older >= 0
+	default:
+		return 0 <= newer && newer < older
+	}
+}
+
+// oweWithin enters a gap within a document; nil is one that has not changed, and is still damaged.
+func (c *chainWalk) oweWithin(gap *feedhistory.Gap, doc *feedhistory.Document) {
 	d := c.debtOf(gap)
 	d.To = door.Root.Contradicts(gap.Err)
-	if shown := c.ledger.Shown; c.read && gap.URL == c.ledger.Known.URL && gap.Reason == feedhistory.ReasonMalformed && len(shown) > 0 {
-		d.Before = shown[len(shown)-1:]
+	if c.read && gap.URL == c.ledger.Known.URL && gap.Reason == feedhistory.ReasonMalformed {
+		d.sides = c.ledger.around(gap, doc)
 	}
 	c.owe(d)
+}
+
+// around returns the entries around the damage of the subscription document: if they are not known,
+// the last one that it shows.
+func (l *ledger) around(gap *feedhistory.Gap, doc *feedhistory.Document) (s sides) {
+	if doc == nil {
+		for _, d := range l.Debts {
+			if d.Kind == debtDamage && d.URL == gap.URL {
+				s = d.sides
+			}
+		}
+		return s
+	}
+	newer, older := door.Root.Around(doc)
+	if isRising(doc) {
+		newer, older = reversed(older), reversed(newer)
+	}
+	s.After, s.Before = lastOf(newer, sideLimit), older[:min(len(older), sideLimit)]
+	slices.Reverse(s.After)
+	if len(newer)+len(older) == 0 && len(l.Shown) > 0 {
+		s.Before = l.Shown[len(l.Shown)-1:]
+	}
+	return s
+}
+
+func reversed(ids []string) []string {
+	slices.Reverse(ids)
+	return ids
 }
 
 // isContradictedBy reports whether a document of a feed of the given kind, which begins at a URL,

@@ -171,6 +171,19 @@ func (m *mergeResult) has(id string) bool { return m.at[id] != nil && m.at[id].e
 // knows reports whether an entry in the document was stored before.
 func (m *mergeResult) knows(id string) bool { return m.at[id] != nil && m.at[id].isKnown() }
 
+// hasSettled reports whether the document shows an entry just as the one before did.
+func (m *mergeResult) hasSettled() bool {
+	return slices.ContainsFunc(m.entries, func(it *item) bool { return it.settled != nil })
+}
+
+// hasFrom reports whether an entry in the document, settled ones aside, was stored by a commit up
+// to a number, or may have been.
+func (m *mergeResult) hasFrom(commit int64) bool {
+	return slices.ContainsFunc(m.entries, func(it *item) bool {
+		return it.settled == nil && it.isKnown() && (it.record.FirstCommit <= commit || it.record.FirstCommit == presumedCommit)
+	})
+}
+
 // brings reports whether the document has an entry never known before.
 func (m *mergeResult) brings() bool {
 	return slices.ContainsFunc(m.items, func(it *item) bool { return !it.isKnown() })

@@ -53,7 +53,7 @@ func (p *poll) take(r *feedhistory.Reading, err error) error {
 	}
 	p.chain.ended = r.End
 	for _, gap := range r.Gaps {
-		if err := p.miss(gap, r.Known); err != nil {
+		if err := p.miss(gap, r); err != nil {
 			return err
 		}
 	}
@@ -62,17 +62,17 @@ func (p *poll) take(r *feedhistory.Reading, err error) error {
 
 // miss processes a gap of a Reading, or in its place. One within a document belongs to the
 // document's commit.
-func (p *poll) miss(gap *feedhistory.Gap, known feedhistory.Known) error {
+func (p *poll) miss(gap *feedhistory.Gap, r *feedhistory.Reading) error {
 	p.pages.torn = p.pages.torn || isWithin(gap) || !p.chain.isAside(gap.URL)
 	switch {
 	case !isWithin(gap):
 		return p.step(gap.Document, func() error {
 			p.due.waitFor(gap, p.address.url)
 			p.reach(gap.URL)
-			return p.gap(gap, known)
+			return p.gap(gap, r.Known)
 		})
 	case gap.Reason != feedhistory.ReasonContradiction || p.brought || p.alternatives.rereads || p.ledger.Kind == feedhistory.KindComplete:
-		p.chain.oweWithin(gap)
+		p.chain.oweWithin(gap, r.Document)
 	}
 	return nil
 }
@@ -218,7 +218,8 @@ func (p *poll) subscription(r *feedhistory.Reading) error {
 	p.chain.rank, p.commits.held, p.pages.fresh = rank, &m.change, m.fresh
 	p.changes.Documents++
 	p.pages.toEnd = p.pages.toEnd || l.Kind != feedhistory.KindPaged
-	p.clearGaps(doc, kind, doc.URL, p.alternatives.rereads)
+	p.chain.joined = p.chain.joined || m.hasSettled() || m.hasFrom(p.merger.from)
+	p.chain.clearGaps(doc, m, kind, doc.URL, p.alternatives.rereads)
 	p.unname(doc)
 	l.crossOut(func(d debt) bool { return d.Again && d.Poll < f.Polls })
 	late := p.isLate(doc.Response.Requested) || p.isLate(doc.URL)
@@ -226,12 +227,11 @@ func (p *poll) subscription(r *feedhistory.Reading) error {
 	l.crossOut(func(d debt) bool { return d.isAlternative() && p.alternatives.rereads && d.Poll < f.Polls })
 	l.take(doc.Response.Requested)
 	l.take(doc.URL)
-	p.chain.joined = p.chain.joined || slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return m.knows(e.ID) })
 	if !p.chain.read {
 		err = p.readings.compare(doc, m, late)
 	}
 	if err == nil {
-		err = p.readings.receive(doc, false, f.Polls)
+		err = p.readings.receive(doc, m, false, f.Polls)
 	}
 	if err == nil {
 		err = p.arrive(doc, m, contradicts)
@@ -320,7 +320,7 @@ func (p *poll) older(r *feedhistory.Reading) error {
 	if p.chain.forms && p.chain.leadsTo(requested) { // the first link leads to this document, too
 		p.ledger.take(p.chain.linked)
 	}
-	p.clearGaps(doc, p.ledger.Kind, p.ledger.Known.URL, p.alternatives.rereads)
+	p.chain.clearGaps(doc, nil, p.ledger.Kind, p.ledger.Known.URL, p.alternatives.rereads)
 	p.unname(doc)
 	if s.archive = !page && !contradicts; s.archive {
 		// It may be a known one, by its URL or by the one that a redirect leads to. Its self link
@@ -399,7 +399,7 @@ func (p *poll) archive(r *feedhistory.Reading, m *mergeResult, known *DocumentRe
 		first = known.First
 	}
 	p.chain.meetArchive(m, d, known)
-	if err := p.readings.receive(doc, true, first); err != nil {
+	if err := p.readings.receive(doc, m, true, first); err != nil {
 		return err
 	}
 	if m.refused > 0 || known == nil && !p.allowance.reserveDocument(d, nil) {
@@ -431,7 +431,7 @@ func (p *poll) archive(r *feedhistory.Reading, m *mergeResult, known *DocumentRe
 // before, and, of a known document outside of the chain, where its entries are now.
 func (c *chainWalk) meetArchive(m *mergeResult, d, known *DocumentRecord) {
 	if !c.beyond {
-		c.joined = c.joined || slices.ContainsFunc(m.items, (*item).isKnown)
+		c.joined = c.joined || m.hasFrom(c.merger.from)
 	}
 	if known == nil {
 		return
@@ -480,6 +480,7 @@ func (p *poll) damaged(doc *feedhistory.Document, forms bool) error {
 		return err
 	}
 	p.chain.rank, p.commits.held, p.pages.fresh = rank, &m.change, true
+	p.ledger.meet(m)
 	kind := feedhistory.KindArchived
 	if page {
 		kind = feedhistory.KindPaged

@@ -516,8 +516,24 @@ func (rs *readings) missWindow(doc *feedhistory.Document, r *reading) error {
 		}
 	}
 	g.After = r.oldestFresh()
+	g.Since = rs.chain.since()
 	rs.owe(g)
 	return nil
+}
+
+// oldestNew returns the IDs of the oldest entries in the document never known before, the oldest
+// first.
+func (m *mergeResult) oldestNew(rising bool) (ids []string) {
+	items := slices.Clone(m.entries)
+	if !rising {
+		slices.Reverse(items)
+	}
+	for _, it := range items {
+		if !it.isKnown() && len(ids) < sideLimit {
+			ids = append(ids, it.id)
+		}
+	}
+	return ids
 }
 
 // oldestFresh returns the IDs of the oldest new entries, the oldest first.
@@ -639,11 +655,12 @@ func lastOf[T any](list []T, n int) []T { return list[max(0, len(list)-n):] }
 
 // receive crosses out the windows and entries for which a document has the receipt.
 // First is the poll that first read it, as it is now.
-func (rs *readings) receive(doc *feedhistory.Document, archive bool, first int64) error {
+func (rs *readings) receive(doc *feedhistory.Document, m *mergeResult, archive bool, first int64) error {
 	l := rs.ledger
 	if !l.owes(debt.isMissed) {
 		return nil
 	}
+	l.meet(m)
 	at := make(map[string]int, len(doc.Entries))
 	for i, e := range doc.Entries {
 		at[e.ID] = i
@@ -678,6 +695,24 @@ func (rs *readings) receive(doc *feedhistory.Document, archive bool, first int64
 		}
 	}
 	return nil
+}
+
+// since returns the Since of a window missed by this poll.
+func (cr *chainReading) since() int64 {
+	if cr.joined {
+		return 0
+	}
+	return cr.merger.from
+}
+
+// meet notes the windows from before which a document has an entry. The reading before had the
+// settled ones.
+func (l *ledger) meet(m *mergeResult) {
+	for i := range l.Debts {
+		if d := &l.Debts[i]; d.Since > 0 && m.hasFrom(d.Since) {
+			d.Since = 0
+		}
+	}
 }
 
 // receiveAcross crosses out the windows with both sides in one document, and entries between

@@ -260,9 +260,12 @@ func otherIDs(rows []*Record) []otherID {
 // presumedDigest is the digest of an entry of which nothing more is known.
 const presumedDigest = "presumed"
 
+// presumedCommit is the number of its first commit: it is of the feed that answers now.
+const presumedCommit = 1 << 62
+
 // presumed returns the record of such an entry.
 func presumed(feed, id string, wasShown bool) *Record {
-	r := &Record{Feed: feed, ID: id, State: Live, Copy: Copy{Digest: presumedDigest}, FirstCommit: 1 << 62, LastCommit: 1}
+	r := &Record{Feed: feed, ID: id, State: Live, Copy: Copy{Digest: presumedDigest}, FirstCommit: presumedCommit, LastCommit: 1}
 	if !wasShown {
 		r.Copy.Rank.Seq = 1
 	}

@@ -36,6 +36,10 @@ type Functions struct {
 	// feed.
 	LeadsTo func(document any, url string) bool
 
+	// Around returns the IDs of the entries above the damaged part of a document, and of those
+	// below it, in its order.
+	Around func(document any) (above, below []string)
+
 	// Contradicts returns the target of the link contradicting a mark of its document, of a
 	// gap's error; "" if it is no contradiction.
 	Contradicts func(err error) string

@@ -42,6 +42,7 @@ type Mender struct {
 	garbled                int // the number of repairs with a possible effect on a text
 	outsideAt, swallowedAt int // the offsets of the first damage of each kind
 	lostAt                 int // the offset of the first trace of a lost entry
+	lostFrom, lostTo       int // see LostPart
 	cutAt                  int // the offset of the latest entry without its end
 	entryEnd               int // where the end tag of the latest entry ends, or a second one after it
 	begun, whole           int // the number of entries, and of those with an end tag
@@ -146,17 +147,26 @@ func (m *Mender) Lost() (at int, ok bool) {
 	return m.lostAt, true
 }
 
+// LostPart returns the offsets between which entries were lost, all that Lost speaks of: no entry
+// that ends before or begins after is damaged.
+func (m *Mender) LostPart() (from, to int) { return m.lostFrom, m.lostTo }
+
 // lose notes the trace of a lost entry.
 func (m *Mender) lose(at int) {
-	if m.lostAt < 0 && !m.fragment {
-		m.lostAt = at
+	if m.fragment {
+		return
 	}
+	if m.lostAt < 0 {
+		m.lostAt, m.lostFrom = at, at
+	}
+	m.lostTo = max(m.lostTo, at)
 }
 
 // cut notes the loss of the open entry's end.
 func (m *Mender) cut(at int) {
 	m.cutAt = m.frames[m.entryAt-1].at
 	m.lose(at)
+	m.lostFrom, m.lostTo = min(m.lostFrom, m.cutAt), max(m.lostTo, m.cutAt+1)
 }
 
 // IsCut reports whether the latest entry, which begins at an offset, has lost its end.
