@@ -73,7 +73,7 @@ func (m *Mirror) begin(ctx context.Context, url string) (*poll, error) {
 	if ledger.Kind = feed.Kind; feed.Kind == feedhistory.KindUnknown { // an import may have set it, of a feed never read
 		ledger.Kind = ""
 	}
-	ledger.Unsettled = feed.Kind == feedhistory.KindArchived && feed.Verdict != feedhistory.VerdictWhole
+	ledger.Unsettled = feed.Kind == feedhistory.KindArchived && feed.Verdict <= feedhistory.VerdictPartial // between that and whole, the publisher's own word bounds it
 	s := &session{
 		ctx: ctx, m: m, feed: feed, ledger: ledger, now: now, changes: &Report{}, had: feed.Entries+feed.Deleted > 0,
 		allowance: newAllowance(ctx, m, feed),
