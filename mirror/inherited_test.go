@@ -1,6 +1,7 @@
 package mirror_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -28,7 +29,7 @@ func newOldMirror(t *testing.T) *oldMirror {
 	m := &oldMirror{pages: map[string]string{}, asked: map[string]int{}, now: time.Now()}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page, ok := m.pages[r.URL.Path]
-		tag := fmt.Sprintf(`"%x"`, page)
+		tag := fmt.Sprintf(`"%x"`, sha256.Sum256([]byte(page)))
 		if !ok {
 			http.Error(w, "", http.StatusInternalServerError)
 			return
@@ -122,6 +123,22 @@ func TestInheritedWindow(t *testing.T) {
 			require.False(t, f.Ledger.Unverified(), "it has no archives")
 		})
 	}
+}
+
+// Of the last reading before there were ledgers, 10,000 entries are compared, as of others: one
+// beyond them is not the end of it, which would prove nothing if it stayed.
+func TestInheritedLargeWindow(t *testing.T) {
+	const most = 10_000
+	m := newOldMirror(t)
+	var shown []int
+	for n := most + 1; n > 0; n-- {
+		shown = append(shown, n)
+	}
+	m.page("/f", "", shown...)
+	require.Equal(t, most, m.poll(t).Ledger.Shown())
+	m.age(t)
+	m.page("/f", "", most+2, 2, 1)
+	require.Equal(t, feedhistory.VerdictWindow, m.poll(t).Verdict)
 }
 
 // A verdict from before there were ledgers stands, unverified, until all archives have been

@@ -24,28 +24,49 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestStaged checks that only its writer sees what a staged Output holds back,
-// and that it is otherwise like any Output.
-func TestStaged(t *testing.T) {
+// TestDivided checks that the directory of a feed is an Output.
+func TestDivided(t *testing.T) {
 	t.Parallel()
 	outputtest.Run(t, func(testing.TB) (out, other publish.Output) {
-		m := &publish.MemoryOutput{}
-		s := &publish.Overlay{Output: m, Keeps: func(name string) bool { return name == "index.atom" }}
-		return s, s
+		d := newDivided()
+		return subOutput{d, "private/b"}, subOutput{subOutput{d, "private"}, "b"}
 	})
 }
 
-// TestDivided checks that the directories of both parts are Outputs.
-func TestDivided(t *testing.T) {
+func newDivided() *dividedOutput {
+	return &dividedOutput{
+		Output: &publish.MemoryOutput{}, private: &publish.MemoryOutput{},
+		isPrivate: func(name string, _ bool) (bool, error) { return name == "private", nil },
+	}
+}
+
+// TestDividedParts checks that each feed's documents are in their part alone, and that a writer has
+// the locks of both, or none.
+func TestDividedParts(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"private", "public"} {
-		outputtest.Run(t, func(testing.TB) (out, other publish.Output) {
-			d := &dividedOutput{
-				Output: &publish.MemoryOutput{}, private: &publish.MemoryOutput{},
-				isPrivate: func(name string, _ bool) (bool, error) { return name == "private", nil },
-			}
-			return subOutput{d, name + "/b"}, subOutput{subOutput{d, name}, "b"}
-		})
+	d := newDivided()
+	parts := map[string]publish.Output{"public": d.Output, "private": d.private}
+	for name, part := range parts {
+		require.NoError(t, d.Put(t.Context(), name+"/file", []byte(name)))
+		require.Equal(t, []string{name + "/file"}, part.(*publish.MemoryOutput).Names())
+		text, err := fs.ReadFile(d, name+"/file")
+		require.NoError(t, err)
+		require.Equal(t, name, string(text))
+	}
+	for name, part := range parts {
+		require.NoError(t, d.Remove(t.Context(), name+"/file"))
+		require.Empty(t, part.(*publish.MemoryOutput).Names())
+
+		unlockPart, err := part.Lock(t.Context())
+		require.NoError(t, err)
+		_, err = d.Lock(t.Context())
+		require.ErrorIs(t, err, publish.ErrLocked, name)
+		require.NoError(t, unlockPart())
+		unlock, err := d.Lock(t.Context())
+		require.NoError(t, err)
+		_, err = part.Lock(t.Context())
+		require.ErrorIs(t, err, publish.ErrLocked, name)
+		require.NoError(t, unlock())
 	}
 }
 

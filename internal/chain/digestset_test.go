@@ -1,6 +1,8 @@
 package chain
 
 import (
+	"iter"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,4 +30,45 @@ func TestDigestSet(t *testing.T) {
 			require.GreaterOrEqual(t, len(s.runs[i]), 2*len(run))
 		}
 	})
+}
+
+// A chain of many documents: its first and its latest facts are known, and each document.
+// Below the bound, all are.
+func TestManyFacts(t *testing.T) {
+	const size, most = 100, 10_000
+	const documents = 5 * most / size
+	facts := func(first int) iter.Seq[Fact] {
+		return func(yield func(Fact) bool) {
+			for i := range size {
+				if !yield(Fact{ID: strconv.Itoa(first + (i+7)%size)}) {
+					return
+				}
+			}
+		}
+	}
+	address := func(n int) string { return "https://example.org/" + strconv.Itoa(n) }
+	d := NewLoopDetector()
+	d.limits = factLimits{first: most, latest: most}
+	d.Begin()
+	for n := range documents {
+		if n*size == 2*most {
+			require.False(t, d.IsNew(facts(n*size/2+size/2)), "all are known yet")
+		}
+		doc := Document{Asked: address(n), URL: address(n), Self: address(0), Text: address(n), Facts: facts(n * size)}
+		d.See(doc.Asked)
+		require.Empty(t, d.Repeats(doc))
+		require.True(t, d.Record(doc))
+	}
+	for name, n := range map[string]int{"first": 0, "middle": documents / 2, "last": documents - 1} {
+		again := Document{Asked: address(-1), URL: address(-1), Self: address(0), Text: name, Facts: facts(n * size)}
+		require.Contains(t, d.Repeats(again), "it brings nothing new", name)
+		require.False(t, d.IsNew(again.Facts), name)
+		require.False(t, d.Record(again), name)
+		require.True(t, d.HasSeen(address(n)), name)
+	}
+	require.False(t, d.IsNew(facts(size/2)), "of two documents")
+	require.False(t, d.IsNew(facts(documents*size-3*size/2)), "of two documents")
+	require.True(t, d.IsNew(facts(documents*size-size/2)))
+	require.True(t, d.IsNew(facts(2*most+size/2)), "forgotten")
+	require.LessOrEqual(t, d.facts[1].first.size+d.facts[1].old.size+d.facts[1].young.size, 3*most)
 }

@@ -1,4 +1,4 @@
-package chain
+package chain_test
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory/internal/chain"
 )
 
 // A document arrives in two seconds, its head in one. Heads name the next document.
@@ -26,8 +28,8 @@ func TestPrefetcher(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			began, requests := time.Now(), 0
 			next := func(url string) string { return fmt.Sprint(url, "-") }
-			p := NewPrefetcher(t.Context(), 0, Source[string, string]{
-				Request: func(r Request) func(context.Context, func(string)) string {
+			p := chain.NewPrefetcher(t.Context(), 0, chain.Source[string, string]{
+				Request: func(r chain.Request) func(context.Context, func(string)) string {
 					url := r.URL
 					requests++
 					return func(ctx context.Context, arrived func(string)) string {
@@ -65,18 +67,22 @@ func TestPrefetcher(t *testing.T) {
 
 // A request whose goroutine ends gives the zero value, and no more guesses.
 func TestUnended(t *testing.T) {
-	p := NewPrefetcher(t.Context(), 1, Source[*int, *int]{
-		Request: func(Request) func(context.Context, func(*int)) *int {
+	var asked []string
+	p := chain.NewPrefetcher(t.Context(), 0, chain.Source[*int, *int]{
+		Request: func(r chain.Request) func(context.Context, func(*int)) *int {
+			asked = append(asked, r.URL)
 			return func(context.Context, func(*int)) *int {
 				runtime.Goexit()
 				return new(int)
 			}
 		},
-		Expected: func(string) string { return "" },
+		Expected: func(url string) string { return map[string]string{"2": "3"}[url] },
+		May:      func(string) bool { return true },
 		Confirms: func(_ string, n *int) bool { return n != nil },
 		Fails:    func(*int, bool) bool { return false },
 	})
 	defer p.Stop()
 	require.Nil(t, p.Load("1"))
-	require.True(t, p.guesser.over)
+	require.Nil(t, p.Load("2"))
+	require.Equal(t, []string{"1", "2"}, asked)
 }

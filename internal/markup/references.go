@@ -34,10 +34,12 @@ func isSet(attr string) bool { return strings.HasSuffix(attr, "srcset") }
 // a place in the same text, such as a footnote, stays; so does a ping to several addresses.
 func Resolve(name, base, value string) string {
 	switch {
-	case !slices.Contains(urlAttributes[:], name), stays(name, value):
+	case !slices.Contains(urlAttributes[:], name):
 		return value
 	case isSet(name):
 		return resolveSet(base, value)
+	case stays(name, value):
+		return value
 	}
 	return iri.Resolve(base, value)
 }
@@ -53,7 +55,8 @@ func stays(attr, value string) bool {
 	return strings.HasPrefix(value, "#")
 }
 
-// resolveSet makes the references in a srcset absolute, which its commas and sizes separate.
+// resolveSet makes the references in a srcset absolute, which its commas and sizes separate. Those
+// to a place in the same text stay.
 func resolveSet(base, value string) string {
 	var b strings.Builder
 	for rest := value; rest != ""; {
@@ -67,8 +70,11 @@ func resolveSet(base, value string) string {
 			end = len(url)
 		}
 		bare := strings.TrimRight(url[:end], ",")
-		b.WriteString(iri.Resolve(base, bare))
-		rest = url[len(bare):]
+		if rest = url[len(bare):]; strings.HasPrefix(bare, "#") {
+			b.WriteString(bare)
+		} else {
+			b.WriteString(iri.Resolve(base, bare))
+		}
 		if end == len(bare) { // a size follows, and no comma is in it
 			size := strings.IndexByte(rest, ',')
 			if size < 0 {

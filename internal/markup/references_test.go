@@ -39,7 +39,7 @@ func FuzzReferences(f *testing.F) {
 		`<iframe src="//x/y"></iframe><script>"<a href=x>"</script><a href='b&amp;c&copy'><xmp><a href=x></xmp ><a href=x>`,
 		`<a href="/x&#46;"><title><a href=x></title><a href="mailto:x"><plaintext><a href=x>`, `<a href="/x`, `<a href=x`, `<a href="http://a/b&amp;c/..&#47;.">`,
 		`<a href="x&copyx&copy;&copy=&copy&notit;&#65&#x41;&amp;amp;&semi;&bogus;&` + "\r\n" + `'">`, `<a href='"x&#x26;'>`, `<a title href=x>`,
-		`<img srcset="a 1x, /b 2x,c"><source srcset=d,e,><svg xlink:href=#f><a href="#g"><img data-srcset="h 1x,i">`,
+		`<img srcset="a 1x, /b 2x,c"><source srcset=d,e,><svg xlink:href=#f><a href="#g"><img data-srcset="h 1x,i">`, `<A srCset=#>`, `<img srcset="#a 1x, b, #c">`,
 	} {
 		f.Add(text)
 	}
@@ -102,6 +102,8 @@ func TestReferencesInPlace(t *testing.T) {
 		`<img data-srcset="a.png 1x, /b.png 2x">`:                       `<img data-srcset="http://example.org/a/a.png 1x, http://example.org/b.png 2x">`,
 		`<img srcset=a.png>`:                                            `<img srcset="http://example.org/a/a.png">`,
 		`<img srcset=" , ">`:                                            `<img srcset=" , ">`,
+		`<A srCset=#>`:                                                  `<A srCset=#>`,
+		`<img srcset="#a 1x, b.png 2x, #c">`:                            `<img srcset="#a 1x, http://example.org/a/b.png 2x, #c">`,
 	} {
 		require.Equal(t, want, Absolute(body, base))
 	}
@@ -126,7 +128,6 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// A set is relative if any of its references is, and each of them counts.
 // References in attributes few pages have.
 func TestRareReferences(t *testing.T) {
 	for html, want := range map[string]string{
@@ -141,6 +142,7 @@ func TestRareReferences(t *testing.T) {
 	}
 }
 
+// A set is relative if any of its references is, and each of them counts.
 func TestRelativeSets(t *testing.T) {
 	for body, want := range map[string]int{
 		`<img srcset="https://a.example/x 1x, https://a.example/y 2x">`:              0,

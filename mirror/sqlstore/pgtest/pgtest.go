@@ -115,7 +115,8 @@ func (s *Server) Durable(t testing.TB) {
 	s.exec(t, "ALTER SYSTEM SET fsync = on", "ALTER SYSTEM SET full_page_writes = on", "SELECT pg_reload_conf()")
 }
 
-// Start starts a server in a temporary directory. The error matches ErrMissing if the
+// Start starts a server in a temporary directory, within FEEDHISTORY_POSTGRES_DIR if this is set:
+// in memory, a database is made in a tenth of the time. The error matches ErrMissing if the
 // environment does not have FEEDHISTORY_POSTGRES=required, or the programs are not installed.
 func Start() (*Server, error) {
 	if !required() {
@@ -126,7 +127,7 @@ func Start() (*Server, error) {
 		return nil, err
 	}
 	// TMPDIR may be too long for a socket, or closed to the server's user.
-	for _, parent := range []string{"", "/tmp", "/var/tmp"} {
+	for _, parent := range []string{os.Getenv("FEEDHISTORY_POSTGRES_DIR"), "/tmp", "/var/tmp"} {
 		s := &Server{}
 		if s.directory, err = os.MkdirTemp(parent, "pgtest"); err != nil {
 			return nil, err
