@@ -544,7 +544,8 @@ func (d debt) isContradictedBy(doc *feedhistory.Document, kind feedhistory.Kind,
 	case d.To == "": // a version before this wrote it down
 		return len(doc.Further(kind)) > 0
 	}
-	return door.Root.LeadsTo(doc, d.To)
+	older, _ := olderOf(doc, kind)
+	return door.Root.LeadsTo(doc, d.To) && older != d.To // by its first link, its chain leads there
 }
 
 // declare turns the gaps declared by the feed into debts. No poll requests them: the feed

@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -49,6 +50,7 @@ type windowDocument struct {
 
 // A windowSite serves a schedule.
 type windowSite struct {
+	mu     sync.Mutex // a walk requests documents in advance
 	docs   map[string]windowDocument
 	fails  bool
 	hurt   *int
@@ -71,6 +73,8 @@ func (s *windowSite) has(id int) bool {
 }
 
 func (s *windowSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	url := strings.TrimPrefix(r.URL.Path, "/")
 	d, ok := s.docs[url]
 	switch {
