@@ -198,7 +198,7 @@ func (e *Entry) surroundings() xmlscan.Scope {
 	if e.page == "" {
 		return *e.scope
 	}
-	return e.scope.At(e.page, e.raw)
+	return e.scope.At(e.page)
 }
 
 // element returns the entry's element, with its inheritance apart.
@@ -472,9 +472,6 @@ func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
 		return
 	}
 	e.raw, e.odd = r.text[r.start:r.xml.End()], r.odd
-	if r.xml.Format == feedxml.FormatRSS && !r.xml.Relative && e.scope.Bases == 0 && r.reach == (xmlscan.Reach{}) {
-		e.page = r.ownPage(e)
-	}
 	e.texts = texts.Found(len(e.raw))
 	if e.lenient = r.xml.Lenient() > lenient; r.xml.Mender.Mended() > r.repairs.before {
 		r.mended(e)
@@ -482,6 +479,11 @@ func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
 	if r.qualify {
 		if raw := feedxml.Qualified(e.raw, e.scope); raw != e.raw {
 			e.raw, e.texts = raw, feedxml.Places{}
+		}
+	}
+	if r.xml.Format == feedxml.FormatRSS && !r.xml.Relative && e.scope.Bases == 0 && r.reach == (xmlscan.Reach{}) {
+		if page := r.ownPage(e); page != "" && e.scope.LendsAt(page, e.raw) {
+			e.page = page
 		}
 	}
 	r.list.keep(e, r.start, xmlscan.Loan{Markup: e.raw, Reach: r.reach.Max(r.xml.TakeReach())})

@@ -678,7 +678,7 @@ func (t *Texts) Text(which TextOf) Construct {
 	in := sc
 	if !goesOn {
 		if r.around, r.page = sc, page; page != "" {
-			at := sc.At(page, raw)
+			at := sc.At(page)
 			in = &at
 		}
 		r.readAgain(raw, in, format)
@@ -709,8 +709,7 @@ func (t *Texts) Text(which TextOf) Construct {
 func (t *Texts) simple(form textForm, body string) Construct {
 	text := Construct{Type: textType, Body: body, Base: t.Scope.Base, Lang: t.Scope.Lang}
 	if t.Page != "" {
-		at := t.Scope.At(t.Page, t.Raw)
-		text.Base = at.Base
+		text.Base = t.Page
 	}
 	switch form {
 	case htmlForm:

@@ -683,22 +683,22 @@ func (n *notebook) noteText(i, end int) {
 
 // references notes the faults of the references in the text doc[i:end].
 func (n *notebook) references(i, end int) {
-	text, done := n.doc[i:end], 0
-	for k := 0; k < len(text); k += 8 {
-		var word uint64
-		if k <= len(text)-8 {
-			word = eight(text, k)
-		} else {
-			word = last(text, k)
-		}
-		for marks := equal(word, '&'); marks != 0; marks &= marks - 1 {
-			at := k + first(marks)
-			if at <= len(text)-4 && (text[at:at+4] == "&lt;" || text[at:at+4] == "&gt;") { // most of them
+	for text := n.doc[:end]; i < end; {
+		if i+8 <= end {
+			found := less(eight(text, i)^'&'*ones, 1) & high
+			if found == 0 {
+				i += 8
 				continue
 			}
-			if at >= done {
-				done = at + n.reference(i+at)
-			}
+			i += first(found)
+		} else if text[i] != '&' {
+			i++
+			continue
+		}
+		if size, _ := shortReference(text[i:]); size > 0 {
+			i += size
+		} else {
+			i += n.reference(i)
 		}
 	}
 }

@@ -58,19 +58,21 @@ func (c *Cursor) Scope(base, lang string) *Scope {
 	return sc
 }
 
-// At returns the scope with another base; the same scope if an element cannot afford to
-// inherit it.
-func (sc *Scope) At(base, element string) (at Scope) {
-	at = *sc
+// At returns the scope with another base.
+func (sc *Scope) At(base string) Scope {
+	at := *sc
 	at.Base, at.reach = base, Reach{Whole: len(base)}
 	if len(base) > ShortBase {
 		at.reach = ReachOf(base)
 	}
 	at.written += len(base) - len(sc.Base)
-	if !at.Lends(Loan{Raw: element, Markup: element}) {
-		at = *sc
-	}
 	return at
+}
+
+// LendsAt reports whether an element may inherit another base.
+func (sc *Scope) LendsAt(base, element string) bool {
+	at := sc.At(base)
+	return at.Lends(Loan{Raw: element, Markup: element})
 }
 
 // binding returns the index of a prefix's binding; -1 if there is none.
@@ -154,7 +156,7 @@ func (sc *Scope) Lends(l Loan) bool {
 	own := l.Links + sc.written
 	most := own + sc.bound
 	if reach.Whole > ShortBase {
-		most += reach.Whole * (strings.Count(l.Markup, "=") + strings.Count(l.Markup, "&") + strings.Count(l.Markup, "</"))
+		most += reach.Whole * (strings.Count(l.Markup, "=") + strings.Count(l.Markup, "&") + strings.Count(l.Markup, "<"))
 	}
 	if Affords(len(l.Raw), most) {
 		return true // nearly always

@@ -79,12 +79,6 @@ const (
 	full = 0xffffffffffffffff
 )
 
-// equal marks the bytes of a word equal to c.
-func equal(word uint64, c byte) uint64 {
-	word ^= uint64(c) * ones
-	return ^(word&low + low | word | low)
-}
-
 // less marks the first byte of a word less than c, which is of ASCII. The other bits, and the marks
 // after this byte, mean nothing.
 func less(word uint64, c byte) uint64 { return (word - uint64(c)*ones) &^ word }
@@ -105,14 +99,6 @@ func eight(s string, i int) uint64 {
 	s = s[i : i+8]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-}
-
-// last returns the bytes of s from i on, which are fewer than eight, as a number.
-func last(s string, i int) (word uint64) {
-	for k := len(s) - 1; k >= i; k-- {
-		word = word<<8 | uint64(s[k])
-	}
-	return word
 }
 
 // The classes of bytes. The scanner's loops run over bytes of one class, and examine only
@@ -320,18 +306,15 @@ func appendEscaped(dst []byte, raw string) (to []byte, rest string) {
 		if i+8 <= len(raw) {
 			word := eight(raw, i)
 			binary.LittleEndian.PutUint64(dst[n:n+8], word)
-			k := first(equal(word, '&'))
-			if i, n = i+k, n+k; k == 8 {
+			found := less(word^'&'*ones, 1) & high
+			if found == 0 {
+				i, n = i+8, n+8
 				continue
 			}
+			i, n = i+first(found), n+first(found)
 		} else if raw[i] != '&' {
 			dst[n] = raw[i]
 			i, n = i+1, n+1
-			continue
-		}
-		if i+4 <= len(raw) && raw[i:i+4] == "&lt;" { // shortReference, for most of them
-			dst[n] = '<'
-			i, n = i+4, n+1
 			continue
 		}
 		size, c := shortReference(raw[i:])
@@ -459,8 +442,8 @@ func reference(raw string) (kind refKind, n int, r rune) {
 	return named(raw)
 }
 
-// shortReference reads the reference at the beginning of raw if it is a usual one; n is 0 for all
-// others.
+// shortReference reads the reference at the beginning of raw if it is a usual one to a character of
+// ASCII; n is 0 for all others.
 func shortReference(raw string) (n int, c byte) {
 	if len(raw) < len("&lt;") {
 		return 0, 0
@@ -477,6 +460,17 @@ func shortReference(raw string) (n int, c byte) {
 	case "&quo":
 		if hasPrefixAt(raw, 4, "t;") {
 			return len("&quot;"), '"'
+		}
+	case "&#xA":
+		if hasPrefixAt(raw, 4, ";") {
+			return len("&#xA;"), '\n'
+		}
+	default:
+		if hasPrefixAt(raw, 4, ";") && raw[1] == '#' {
+			tens, units := raw[2]-'0', raw[3]-'0'
+			if c = 10*tens + units; tens <= 9 && units <= 9 && c >= ' ' {
+				return len("&#34;"), c
+			}
 		}
 	}
 	return 0, 0
