@@ -378,7 +378,7 @@ func (r *entryReader) read(e *Entry) {
 		row, odd := r.xml.NoteName()
 		r.tell(feedxml.Child)
 		r.odd = r.odd || odd
-		texts.Look(&r.xml, row, r.start)
+		texts.Look(r.xml, row, r.start)
 		r.child(e, row, &s)
 	}
 	r.qualify = space != r.xml.Native()
@@ -768,7 +768,7 @@ func (l *entryList) links() Links {
 // An xmlReading is the state of reading an XML document into a Document.
 type xmlReading struct {
 	reading
-	xml     feedxml.Elements
+	xml     *feedxml.Elements
 	inHead  bool // the current link is in the head section
 	unnamed bool // elements in no namespace are Atom's, in entries of any
 
@@ -778,7 +778,7 @@ type xmlReading struct {
 // tell tells the observer, if there is one.
 func (r *xmlReading) tell(event feedxml.Event) {
 	if r.see != nil {
-		r.see(len(r.doc.Links), len(r.doc.Entries), event, &r.xml)
+		r.see(len(r.doc.Links), len(r.doc.Entries), event, r.xml)
 	}
 }
 

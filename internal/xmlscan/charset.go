@@ -36,20 +36,21 @@ func Decode(data string, contentType string) (doc string, notes []Note, err erro
 	return r.doc, notes, err
 }
 
-// Read returns a Cursor at the beginning of a document as received, which it decodes, and whose own
-// entities it expands. Unless strict, it also undoes a second encoding: see XMLEncodedOnce. The notes
+// Read moves c, with its memory, to the beginning of a document as received, which it decodes, and whose
+// own entities it expands. Unless strict, it also undoes a second encoding: see XMLEncodedOnce. The notes
 // are those of Decode.
-func Read(data, contentType string, strict bool, lim Limits) (c *Cursor, notes []Note, err error) {
+func (c *Cursor) Read(data, contentType string, strict bool, lim Limits) (notes []Note, err error) {
 	r, notes, err := decode(data, contentType, !strict)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	doc := Expand(r.doc)
-	c = New(doc, lim)
+	c.reset(doc, nil, lim)
+	c.Mender, c.buf = nil, c.buf[:0]
 	if r.clean && doc == r.doc {
 		c.ahead.control = len(doc)
 	}
-	return c, notes, nil
+	return notes, nil
 }
 
 func decode(data string, contentType string, once bool) (r reading, notes []Note, err error) {
@@ -716,11 +717,7 @@ func (f *textFinder) around(at int) (from, to int) {
 func once(text string) (string, int) {
 	var b strings.Builder
 	done, n := 0, 0
-	for i := 0; i < len(text); {
-		if text[i] < utf8.RuneSelf {
-			i++
-			continue
-		}
+	for i := beyondASCII(text, 0); i < len(text); i = beyondASCII(text, i) {
 		r, size := oneOnce(text[i:])
 		if size == 0 {
 			return text, 0

@@ -602,7 +602,9 @@ func (c *Cursor) HTML(div bool, baseOf func() string) (body, base string) {
 				continue
 			}
 			if !markup.IsVoid(c.Local()) {
-				b.WriteString("</" + c.htmlName() + ">")
+				b.WriteString("</")
+				b.WriteString(c.htmlName())
+				b.WriteByte('>')
 			}
 		case Text:
 			if mixed { // the publisher escaped some of the markup
@@ -626,7 +628,8 @@ func (c *Cursor) htmlName() string {
 }
 
 func (c *Cursor) writeStart(b *strings.Builder, absolute bool, baseOf func() string) {
-	b.WriteString("<" + c.htmlName())
+	b.WriteByte('<')
+	b.WriteString(c.htmlName())
 	for _, a := range c.Attrs() {
 		name, value := a.Local, a.Value()
 		if a.Space == XMLNamespace && name == "base" {

@@ -862,8 +862,22 @@ func WriteAttr(b *strings.Builder, name, value string) {
 	b.WriteByte(' ')
 	b.WriteString(name)
 	b.WriteString(`="`)
-	_, _ = attrEscaper().WriteString(b, strings.ToValidUTF8(value, "\uFFFD"))
+	if isPlainAttr(value) {
+		b.WriteString(value)
+	} else {
+		_, _ = attrEscaper().WriteString(b, strings.ToValidUTF8(value, "\uFFFD"))
+	}
 	b.WriteByte('"')
+}
+
+// isPlainAttr reports whether a value is ASCII and needs no escapes between quotes.
+func isPlainAttr(value string) bool {
+	for i := range len(value) {
+		if c := value[i]; c >= utf8.RuneSelf || c == '"' || c == '>' || class[c]&(valueStop|decodeValue) != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Trim returns a text without the white space of XML around it.
