@@ -420,7 +420,7 @@ func (r *Elements) Permalink() (value string, ok bool) { return permalink(r.Curs
 
 func permalink(c *xmlscan.Cursor) (value string, ok bool) {
 	for name, value := range c.OwnAttrs() {
-		if strings.EqualFold(name, "isPermaLink") {
+		if name == "isPermaLink" || strings.EqualFold(name, "isPermaLink") {
 			return value, true
 		}
 	}
