@@ -681,24 +681,25 @@ func (n *notebook) noteText(i, end int) {
 	}
 }
 
-// references notes the faults of the references in the text doc[i:end].
+// references notes the faults of the references in the text doc[i:end]. The words it examines do not
+// depend on the references in them, so the processor examines several at once.
 func (n *notebook) references(i, end int) {
-	for text := n.doc[:end]; i < end; {
-		if i+8 <= end {
-			found := less(eight(text, i)^'&'*ones, 1) & high
-			if found == 0 {
-				i += 8
+	text, done := n.doc[:end], i
+	for k := i; k < end; k += 8 {
+		var word uint64
+		if k+8 <= end {
+			word = eight(text, k)
+		} else {
+			word = last(text, k)
+		}
+		for marks := equal(word, '&'); marks != 0; marks &= marks - 1 {
+			at := k + first(marks)
+			if at+4 <= end && (text[at:at+4] == "&lt;" || text[at:at+4] == "&gt;") { // most of them
 				continue
 			}
-			i += first(found)
-		} else if text[i] != '&' {
-			i++
-			continue
-		}
-		if size, _ := shortReference(text[i:]); size > 0 {
-			i += size
-		} else {
-			i += n.reference(i)
+			if size, _ := shortReference(text[at:]); size == 0 && at >= done {
+				done = at + n.reference(at)
+			}
 		}
 	}
 }

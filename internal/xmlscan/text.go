@@ -79,6 +79,12 @@ const (
 	full = 0xffffffffffffffff
 )
 
+// equal marks the bytes of a word equal to c.
+func equal(word uint64, c byte) uint64 {
+	word ^= uint64(c) * ones
+	return ^(word&low + low | word | low)
+}
+
 // less marks the first byte of a word less than c, which is of ASCII. The other bits, and the marks
 // after this byte, mean nothing.
 func less(word uint64, c byte) uint64 { return (word - uint64(c)*ones) &^ word }
@@ -99,6 +105,14 @@ func eight(s string, i int) uint64 {
 	s = s[i : i+8]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// last returns the bytes of s from i on, which are fewer than eight, as a number.
+func last(s string, i int) (word uint64) {
+	for k := len(s) - 1; k >= i; k-- {
+		word = word<<8 | uint64(s[k])
+	}
+	return word
 }
 
 // The classes of bytes. The scanner's loops run over bytes of one class, and examine only
