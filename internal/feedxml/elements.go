@@ -383,10 +383,10 @@ func (r *Elements) namespace() *namespace {
 }
 
 // IsRSS reports whether the current element belongs to RSS itself.
-func (r *Elements) IsRSS() bool { return r.IsOfRSS(r.Space()) }
-
-// IsOfRSS reports whether a namespace is RSS's own.
-func (r *Elements) IsOfRSS(space string) bool { return space == r.native || IsRSS(space) }
+func (r *Elements) IsRSS() bool {
+	n := r.namespace()
+	return n.isRSS || n.meant == r.native
+}
 
 // IsAtom reports whether the current element belongs to Atom itself, in an Atom document
 // under whatever namespace the root has.

@@ -112,6 +112,9 @@ func AbsoluteAndImage(body, base string) (text, image string, ok bool) {
 }
 
 func absolute(body, base string, wantsImage bool) (text, image string, ok bool) {
+	if strings.IndexByte(body, '=') < 0 || strings.IndexByte(body, '<') < 0 {
+		return body, "", false
+	}
 	var b strings.Builder
 	from := htmlBase{base: base}
 	done, tags, source := 0, tagReader{html: body}, tagReference{}
