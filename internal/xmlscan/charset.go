@@ -553,13 +553,17 @@ func inspect(text string) inspection {
 	for i := 0; i < len(text) && in.valid; {
 		i = in.skipASCII(text, i)
 		for end := min(i+32, len(text)); i < end && in.valid; {
-			if text[i] >= utf8.RuneSelf {
-				i += in.character(text[i:])
-				continue
+			var ascii, clean int // the lengths of the next text in ASCII, and without control characters
+			if i+8 <= len(text) {
+				word := eight(text, i)
+				ascii, clean = first(word&high), first(^(spaced(word)|blank(word))&high)
+			} else {
+				ascii, clean = beyondASCII(text, i)-i, until(text, i, decodeCData)-i
 			}
-			after := beyondASCII(text[:end], i)
-			in.clean = in.clean && until(text[:after], i, decodeCData) == after
-			i = after
+			in.clean = in.clean && clean >= ascii
+			if i += ascii; ascii < 8 && i < len(text) {
+				i += in.character(text[i:])
+			}
 		}
 	}
 	return in
@@ -587,8 +591,11 @@ func (in *inspection) skipASCII(text string, i int) int {
 // character examines the character beyond ASCII at the beginning of a text, and returns its length.
 func (in *inspection) character(text string) int {
 	in.wide++
-	if c := text[0]; 0xC2 <= c && c < 0xE0 && len(text) > 1 && text[1]&0xC0 == 0x80 { // the alphabets
+	switch c := text[0]; { // of most characters
+	case 0xC2 <= c && c < 0xE0 && len(text) > 1 && text[1]&0xC0 == 0x80:
 		return 2
+	case 0xE1 <= c && c < 0xED && len(text) > 2 && text[1]&0xC0 == 0x80 && text[2]&0xC0 == 0x80:
+		return 3
 	}
 	r, n := utf8.DecodeRuneInString(text)
 	in.valid = r != utf8.RuneError || n > 1
