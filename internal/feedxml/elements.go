@@ -830,14 +830,18 @@ func (f *TextFinder) Found(n int) Places {
 // attributes and text, whatever its prefixes, escapes or surroundings. It leaves out the
 // entry's own authors.
 func (r *Elements) Say(w io.Writer) {
-	var buf []byte
+	const enough = 1 << 10
+	buf := make([]byte, 0, 2*enough)
 	write := func(parts ...string) {
-		buf = buf[:0]
 		for _, part := range parts {
 			buf = append(append(strconv.AppendInt(buf, int64(len(part)), 10), ':'), part...)
 		}
-		_, _ = w.Write(buf)
+		if len(buf) > enough {
+			_, _ = w.Write(buf)
+			buf = buf[:0]
+		}
 	}
+	defer func() { _, _ = w.Write(buf) }()
 	var text []byte
 	flush := func() {
 		if len(text) > 0 {

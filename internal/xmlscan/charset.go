@@ -320,6 +320,9 @@ func declareUTF8(doc string) string {
 // lookup returns the decoder a label means.
 func lookup(label string) decoder {
 	label = strings.ToLower(strings.TrimSpace(label))
+	if label == utf8Name { // nearly always
+		return decoder{name: utf8Name}
+	}
 	if strings.HasPrefix(label, "utf-32") {
 		return decoder{name: "utf-32"}
 	}
@@ -361,14 +364,16 @@ var usualLabels = sync.OnceValue(func() map[string]string {
 	}
 })
 
+// separators are the characters between the parts of a label.
+var separators = strings.NewReplacer("-", "", "_", "", " ", "", ".", "")
+
 // usualLabel returns the usual spelling of a label: cp-1251, win1251 and windows_1251 mean
 // windows-1251.
 func usualLabel(label string) string {
 	if len(label) > 40 {
 		return ""
 	}
-	bare := strings.NewReplacer("-", "", "_", "", " ", "", ".", "").Replace(label)
-	bare = strings.TrimPrefix(bare, "x")
+	bare := strings.TrimPrefix(separators.Replace(label), "x")
 	if usual := usualLabels()[bare]; usual != "" {
 		return usual
 	}
