@@ -581,6 +581,7 @@ func (c *Cursor) Inner() string {
 func (c *Cursor) HTML(div bool, baseOf func() string) (body, base string) {
 	var b strings.Builder
 	depth, bases := c.Depth(), len(c.Bases())
+	b.Grow(min(len(c.doc)-c.end, 1<<10))
 	base = baseOf()
 	const within, after = 1, 2
 	state := after // of the div
