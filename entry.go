@@ -582,7 +582,7 @@ func (l *entryList) full() bool { return len(l.in.doc.Entries)+l.skipped >= l.in
 // add begins an entry.
 func (l *entryList) add(sc *xmlscan.Scope) *Entry {
 	if len(l.room) == cap(l.room) {
-		l.room = make([]Entry, 0, max(4, min(2*cap(l.room), l.expected(), 1024)))
+		l.room = make([]Entry, 0, max(4, min(4*cap(l.room), l.expected(), 1024)))
 	}
 	l.own, l.lent, l.in.dated = l.own[:0], 0, dateResult{}
 	l.room = l.room[:len(l.room)+1] // an entry built elsewhere would be copied
@@ -758,7 +758,7 @@ func (l *entryList) links() Links {
 		return nil
 	}
 	if n > cap(l.pool)-len(l.pool) {
-		l.pool = make(Links, 0, max(n, 4, min(2*cap(l.pool), n*l.expected(), 4096)))
+		l.pool = make(Links, 0, max(n, 4, min(4*cap(l.pool), n*l.expected(), 4096)))
 	}
 	from := len(l.pool)
 	l.pool = append(l.pool, l.own...)
