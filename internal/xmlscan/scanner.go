@@ -378,7 +378,7 @@ func (c *Cursor) leafText() (tagEnd int, ok bool) {
 		return 0, false
 	}
 	doc, name, i := s.doc, s.written(s.name), s.end
-	isSection := hasPrefixAt(doc, i, "<![CDATA[")
+	isSection := isSectionAt(doc, i)
 	end, after := 0, 0
 	if isSection {
 		if end = sectionEnd(doc, i+len("<![CDATA[")); end < 0 {
@@ -497,7 +497,7 @@ func (c *Cursor) LeafAt(doc string, at int, clean bool) (text string, ok bool) {
 	name := doc[at+len("<") : nameEnd(doc, at+len("<"))]
 	i := indexFrom(doc, at, '>') + 1
 	end, after, mode := 0, 0, decodeText
-	if hasPrefixAt(doc, i, "<![CDATA[") {
+	if isSectionAt(doc, i) {
 		i += len("<![CDATA[")
 		if end = sectionEnd(doc, i); end < 0 {
 			return "", false
