@@ -117,31 +117,11 @@ func isShortDay(text string) bool {
 
 // shortMonth returns the month that RFC 822 writes so; 0 if there is none.
 func shortMonth(text string) time.Month {
-	switch text {
-	case "Jan":
-		return time.January
-	case "Feb":
-		return time.February
-	case "Mar":
-		return time.March
-	case "Apr":
-		return time.April
-	case "May":
-		return time.May
-	case "Jun":
-		return time.June
-	case "Jul":
-		return time.July
-	case "Aug":
-		return time.August
-	case "Sep":
-		return time.September
-	case "Oct":
-		return time.October
-	case "Nov":
-		return time.November
-	case "Dec":
-		return time.December
+	const names = "JanFebMarAprMayJunJulAugSepOctNovDec"
+	for m := time.January; m <= time.December; m++ {
+		if names[3*m-3:3*m] == text {
+			return m
+		}
 	}
 	return 0
 }
