@@ -45,7 +45,8 @@ var _ = door.Open(door.Functions{
 type observer = func(links, entries int, event feedxml.Event, r *feedxml.Elements)
 
 func (d *Document) observe(see observer) error {
-	r := Parser{}.newDocumentReader(d.text, d.URL)
+	r := Parser{}.newDocumentReader(d.text, d.URL, feedxml.New(d.URL))
+	defer r.xml.Release()
 	r.xml.Cursor, r.see = xmlscan.Open(d.text, xmlscan.Limits{}), see
 	r.xml.Around(d.URL)
 	r.document()
@@ -55,9 +56,8 @@ func (d *Document) observe(see observer) error {
 // published returns the head section as its elements say it.
 func (d *Document) published() *Document {
 	head := d.section()
-	r := Parser{Trusted: true}.newDocumentReader(head.Text(), d.URL)
-	r.xml = *head.Read()
-	r.xml.MaxURL = r.limits.url
+	r := Parser{Trusted: true}.newDocumentReader(head.Text(), d.URL, head.Read())
+	r.xml.Note = nil
 	r.begin(d.Format)
 	for depth := r.xml.Depth(); r.xml.Child(depth); r.xml.Skip() {
 		r.headElement(r.xml.Row())

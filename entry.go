@@ -198,7 +198,7 @@ func (e *Entry) surroundings() xmlscan.Scope {
 	if e.page == "" {
 		return *e.scope
 	}
-	return e.scope.At(e.page, e.raw)
+	return e.scope.At(e.page)
 }
 
 // element returns the entry's element, with its inheritance apart.
@@ -378,7 +378,7 @@ func (r *entryReader) read(e *Entry) {
 		row, odd := r.xml.NoteName()
 		r.tell(feedxml.Child)
 		r.odd = r.odd || odd
-		texts.Look(&r.xml, row, r.start)
+		texts.Look(r.xml, row, r.start)
 		r.child(e, row, &s)
 	}
 	r.qualify = space != r.xml.Native()
@@ -472,9 +472,6 @@ func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
 		return
 	}
 	e.raw, e.odd = r.text[r.start:r.xml.End()], r.odd
-	if r.xml.Format == feedxml.FormatRSS && !r.xml.Relative && e.scope.Bases == 0 && r.reach == (xmlscan.Reach{}) {
-		e.page = r.ownPage(e)
-	}
 	e.texts = texts.Found(len(e.raw))
 	if e.lenient = r.xml.Lenient() > lenient; r.xml.Mender.Mended() > r.repairs.before {
 		r.mended(e)
@@ -482,6 +479,11 @@ func (r *entryReader) end(e *Entry, lenient int, texts *feedxml.TextFinder) {
 	if r.qualify {
 		if raw := feedxml.Qualified(e.raw, e.scope); raw != e.raw {
 			e.raw, e.texts = raw, feedxml.Places{}
+		}
+	}
+	if r.xml.Format == feedxml.FormatRSS && !r.xml.Relative && e.scope.Bases == 0 && r.reach == (xmlscan.Reach{}) {
+		if page := r.ownPage(e); page != "" && e.scope.LendsAt(page, e.raw) {
+			e.page = page
 		}
 	}
 	r.list.keep(e, r.start, xmlscan.Loan{Markup: e.raw, Reach: r.reach.Max(r.xml.TakeReach())})
@@ -580,7 +582,7 @@ func (l *entryList) full() bool { return len(l.in.doc.Entries)+l.skipped >= l.in
 // add begins an entry.
 func (l *entryList) add(sc *xmlscan.Scope) *Entry {
 	if len(l.room) == cap(l.room) {
-		l.room = make([]Entry, 0, max(4, min(2*cap(l.room), l.expected(), 1024)))
+		l.room = make([]Entry, 0, max(4, min(4*cap(l.room), l.expected(), 1024)))
 	}
 	l.own, l.lent, l.in.dated = l.own[:0], 0, dateResult{}
 	l.room = l.room[:len(l.room)+1] // an entry built elsewhere would be copied
@@ -756,7 +758,7 @@ func (l *entryList) links() Links {
 		return nil
 	}
 	if n > cap(l.pool)-len(l.pool) {
-		l.pool = make(Links, 0, max(n, 4, min(2*cap(l.pool), n*l.expected(), 4096)))
+		l.pool = make(Links, 0, max(n, 4, min(4*cap(l.pool), n*l.expected(), 4096)))
 	}
 	from := len(l.pool)
 	l.pool = append(l.pool, l.own...)
@@ -766,7 +768,7 @@ func (l *entryList) links() Links {
 // An xmlReading is the state of reading an XML document into a Document.
 type xmlReading struct {
 	reading
-	xml     feedxml.Elements
+	xml     *feedxml.Elements
 	inHead  bool // the current link is in the head section
 	unnamed bool // elements in no namespace are Atom's, in entries of any
 
@@ -776,7 +778,7 @@ type xmlReading struct {
 // tell tells the observer, if there is one.
 func (r *xmlReading) tell(event feedxml.Event) {
 	if r.see != nil {
-		r.see(len(r.doc.Links), len(r.doc.Entries), event, &r.xml)
+		r.see(len(r.doc.Links), len(r.doc.Entries), event, r.xml)
 	}
 }
 

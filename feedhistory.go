@@ -294,10 +294,13 @@ func (e *Entry) fields() uint64 {
 		l := &e.Links[i]
 		d.number(uint64(len(l.Rel)) ^ uint64(len(l.Href))<<8 ^ uint64(len(l.Type))<<24 ^
 			uint64(len(l.HrefLang))<<34 ^ uint64(len(l.Title))<<42 ^ uint64(len(l.Length))<<56)
-		for _, s := range [...]string{l.Rel, l.Href, l.Type, l.HrefLang, l.Title, l.Length} {
-			if s != "" {
-				d.text(s)
-			}
+		d.text(l.Rel)
+		d.text(l.Href)
+		if l.Type != "" || l.HrefLang != "" || l.Title != "" || l.Length != "" {
+			d.text(l.Type)
+			d.text(l.HrefLang)
+			d.text(l.Title)
+			d.text(l.Length)
 		}
 	}
 	return uint64(d)

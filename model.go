@@ -134,7 +134,8 @@ func (e *Entry) Source() *Document {
 
 // sourceDocument reads atom:source; nil if it is not well-formed.
 func sourceDocument(element string) *Document {
-	r := Parser{Strict: true}.newDocumentReader(element, "")
+	r := Parser{Strict: true}.newDocumentReader(element, "", feedxml.New(""))
+	defer r.xml.Release()
 	r.xml.Cursor = xmlscan.Open(element, r.limits.xml)
 	r.xml.Around("")
 	if !r.xml.Child(0) {

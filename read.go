@@ -194,6 +194,7 @@ func (p Parser) readXML(data, base string) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer r.xml.Release()
 	r.document()
 	return p.mend(r).finish()
 }
@@ -209,6 +210,7 @@ func (p Parser) peek(prefix, base string) (*Document, bool) {
 	if err != nil {
 		return nil, false
 	}
+	defer r.xml.Release()
 	r.headOnly = true
 	r.document()
 	return r.doc, r.xml.Stopped() && r.err == nil
@@ -216,12 +218,13 @@ func (p Parser) peek(prefix, base string) (*Document, bool) {
 
 // openXML returns a reader of a document, decoded to UTF-8.
 func (p Parser) openXML(data, base string) (*documentReader, error) {
-	cursor, notes, err := xmlscan.Read(data, p.Header.Get("Content-Type"), p.Strict, p.limits().xml)
+	xml := feedxml.New(base)
+	notes, err := xml.Read(data, p.Header.Get("Content-Type"), p.Strict, p.limits().xml)
 	if err != nil {
 		return nil, &ParseError{URL: base, Reason: ReasonMalformed, Clause: clauseXML, Err: err}
 	}
-	r := p.newDocumentReader(cursor.Document(), base)
-	r.xml.Cursor, r.decoding = cursor, notes
+	r := p.newDocumentReader(xml.Document(), base, xml)
+	r.decoding = notes
 	r.xml.Around(base)
 	r.addNotes(notes)
 	return r, nil
@@ -245,10 +248,10 @@ type documentReader struct {
 	loose      int // the place of an entry's element outside all entries; -1 if there is none
 }
 
-// newDocumentReader returns a reader of a text, still without its cursor.
-func (p Parser) newDocumentReader(text, url string) *documentReader {
+// newDocumentReader returns a reader of a text by its elements.
+func (p Parser) newDocumentReader(text, url string, xml *feedxml.Elements) *documentReader {
 	r := &documentReader{header: p.Header, loose: -1}
-	r.reading, r.xml = p.newReading(text, url), feedxml.New(text, url)
+	r.reading, r.xml = p.newReading(text, url), xml
 	r.xml.MaxURL, r.xml.Note = r.limits.url, r.note
 	r.head.in, r.list.in = &r.reading, &r.reading
 	r.entries = entryReader{xmlReading: &r.xmlReading, list: &r.list, host: iri.Split(url).Authority, leftOut: -1, twoInOne: -1, linkAt: -1}
@@ -761,7 +764,7 @@ func (p Parser) mend(r *documentReader) *documentReader {
 		}
 		scanned = strings.Repeat(" ", begin) + r.text[begin:] // which keeps the offsets
 	}
-	again := p.newDocumentReader(r.text, r.doc.URL)
+	again := p.newDocumentReader(r.text, r.doc.URL, feedxml.New(r.doc.URL))
 	again.decoding = r.decoding
 	again.addNotes(r.decoding)
 	if begin > 0 {

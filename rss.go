@@ -73,16 +73,13 @@ func (r *entryReader) ownPage(e *Entry) string {
 	if !ok || r.doc.URL == "" {
 		return ""
 	}
-	switch host := iri.Split(page.Href).Authority; host {
-	case "":
-	case r.host:
-		return page.Href
-	default:
-		if site, _ := r.doc.Links.Rel(relAlternate); host == iri.Split(site.Href).Authority {
-			return page.Href
+	if r.host == "" || !iri.IsOn(page.Href, r.host) {
+		site, _ := r.doc.Links.Rel(relAlternate)
+		if host := iri.Split(site.Href).Authority; host == "" || !iri.IsOn(page.Href, host) {
+			return ""
 		}
 	}
-	return ""
+	return page.Href
 }
 
 // channelAuthor reads an author of a channel that is no person construct: its managingEditor,

@@ -2,6 +2,8 @@ package feedhistory_test
 
 import (
 	"bytes"
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -177,6 +179,35 @@ func TestNamesNotedOnce(t *testing.T) {
 		}
 		require.Equal(t, want, got, "%s: %v", text, doc.Notes)
 	}
+}
+
+// A document is read in the memory of the ones before, and has nothing of them.
+func TestDocumentAfterAnother(t *testing.T) {
+	texts := []string{
+		`<rss xmlns:d="https://purl.org/dc/elements/1.1"><channel><Title>a</Title><item><guid>1</guid><d:title>b</d:title></item></channel></rss>`,
+		`<rss xmlns:d="urn:x"><channel><title>a</title><item><guid>1</guid><title>c</title><d:title>b</d:title></item></channel></rss>`,
+		`<feed xmlns="http://www.w3.org/2005/atom"><title>a</title><entry xml:base="http://i/"><id>1</id><Title>d</Title><content src="e"/></entry></feed>`,
+		`<feed xmlns="http://www.w3.org/2005/Atom" xml:base="http://j/" xml:lang="en"><title>a</title><entry><id>1</id><title>d</title><content src="e"/></entry></feed>`,
+		"<rss><channel><title>a</title><item><guid>1</guid><title>f &bogus; \r\x01</title></item></channel></rss>",
+		"<rss><channel><title>a</title><item><guid>1</guid><title>g</item></channel></rss>", // mended
+	}
+	said := func(text string) string {
+		doc, err := parseText(text, "http://h/f")
+		require.NoError(t, err, text)
+		e := doc.Entries[0]
+		return fmt.Sprintln(doc.Title, doc.Notes, e.ID, e.Title(), e.Content(), string(e.XML()))
+	}
+	alone := map[string]string{}
+	for _, text := range texts {
+		runtime.GC() // twice, and there is no memory used before
+		runtime.GC()
+		alone[text] = said(text)
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		for _, text := range rapid.SliceOfN(rapid.SampledFrom(texts), 1, 8).Draw(r, "texts") {
+			require.Equal(r, alone[text], said(text))
+		}
+	})
 }
 
 // References in HTML are made absolute in all attributes that have them; one to a place in the

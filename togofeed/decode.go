@@ -165,8 +165,8 @@ func (d *decoder) rssItem(e *feedhistory.Entry) {
 	r, item := d.r, &d.item
 	author := ""
 	for depth := r.Depth(); d.child(depth); {
-		if space := r.Space(); !r.IsOfRSS(space) && space != feedxml.RDF {
-			if space == feedxml.Content && r.Local() == "encoded" {
+		if !r.IsRSS() && r.Space() != feedxml.RDF {
+			if r.Space() == feedxml.Content && r.Local() == "encoded" {
 				item.Content = d.imageText(&d.texts[0])
 			} else {
 				d.extension(&item.Extensions)
@@ -309,7 +309,7 @@ func rssFeed(r *feedxml.Elements, title, subtitle string) *gofeed.Feed {
 	channel := &rss.Feed{Title: title, Description: subtitle}
 	head, depth := decoder{r: r}, r.Depth()
 	for head.child(depth) {
-		if space := r.Space(); !r.IsOfRSS(space) && space != feedxml.RDF {
+		if !r.IsRSS() && r.Space() != feedxml.RDF {
 			head.extension(&channel.Extensions)
 			continue
 		}

@@ -81,7 +81,7 @@ func parseRSSTime(s string) (time.Time, bool) {
 // parseLocal reads a date in layoutRSS, if the day has two digits, ten times as
 // fast as time.Parse.
 func parseLocal(s string) (t time.Time, ok bool) {
-	const form, days, months = "xxx, 00 xxx 0000 00:00:00", "MonTueWedThuFriSatSun", "JanFebMarAprMayJunJulAugSepOctNovDec"
+	const form = "xxx, 00 xxx 0000 00:00:00"
 	if len(s) != len(form) {
 		return t, false
 	}
@@ -98,12 +98,32 @@ func parseLocal(s string) (t time.Time, ok bool) {
 	if odd {
 		return t, false
 	}
-	weekday, month := strings.Index(days, s[:3]), strings.Index(months, s[8:11])
-	if weekday%3 != 0 || month%3 != 0 || hour > 23 || minute > 59 || second > 59 {
+	month := shortMonth(s[8:11])
+	if !isShortDay(s[:3]) || month == 0 || hour > 23 || minute > 59 || second > 59 {
 		return t, false
 	}
-	t = time.Date(century*100+year, time.Month(month/3+1), day, hour, minute, second, 0, time.UTC)
+	t = time.Date(century*100+year, month, day, hour, minute, second, 0, time.UTC)
 	return t, t.Day() == day
+}
+
+// isShortDay reports whether a text is a day of the week as RFC 822 writes it.
+func isShortDay(text string) bool {
+	switch text {
+	case "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun":
+		return true
+	}
+	return false
+}
+
+// shortMonth returns the month that RFC 822 writes so; 0 if there is none.
+func shortMonth(text string) time.Month {
+	const names = "JanFebMarAprMayJunJulAugSepOctNovDec"
+	for m := time.January; m <= time.December; m++ {
+		if names[3*m-3:3*m] == text {
+			return m
+		}
+	}
+	return 0
 }
 
 // A dateText is a date being read, in one pass over its text: RFC 822 and RFC

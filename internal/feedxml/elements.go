@@ -134,7 +134,6 @@ type Elements struct {
 	Note func(code, message string, offset int)
 
 	native  string // see Native
-	text    string // the document
 	url     string // the document's
 	lang    string // xml:lang around an entry read again
 	literal bool   // titles stay as published
@@ -150,7 +149,7 @@ type Elements struct {
 }
 
 // knownRows are rows by their names.
-type knownRows [32]knownRow
+type knownRows [64]knownRow
 
 // A knownRow is the row of a name.
 type knownRow struct {
@@ -171,9 +170,14 @@ type namespace struct {
 // mostSpaces is the maximum number of namespaces kept.
 const mostSpaces = 32
 
-// New returns the elements of a document from the given URL, still without a Cursor.
-func New(text, url string) Elements {
-	return Elements{text: text, url: url, MaxURL: MaxURL, spaces: make([]namespace, 0, 8), rows: new(knownRows)}
+// New returns the elements of a document from the given URL, whose Cursor is still at none, in memory
+// used before. Release it after use.
+func New(url string) *Elements {
+	r := readers.Get().(*Elements)
+	r.bases.Reset()
+	r.rows.forget()
+	*r = Elements{Cursor: r.Cursor, MaxURL: MaxURL, url: url, spaces: r.spaces[:0], bases: r.bases, rows: r.rows}
+	return r
 }
 
 // Fragment returns the children of an element read again: it is at the element's start
@@ -184,7 +188,7 @@ func Fragment(raw string, sc *xmlscan.Scope, format Format) *Elements {
 	return r
 }
 
-// readers are for entries read again. Their memory is far larger than an entry.
+// readers are for documents, and for entries read again. Their memory is far larger than an entry.
 var readers = sync.Pool{New: func() any { return &Elements{Cursor: new(xmlscan.Cursor), rows: new(knownRows)} }}
 
 // Again is Fragment in memory used before. Release it after use.
@@ -194,9 +198,13 @@ func Again(raw string, sc *xmlscan.Scope, format Format) *Elements {
 	return r
 }
 
-// Release ends the use of the result of Again. The pool forgets it, and the text it has
-// read, at a garbage collection.
-func (r *Elements) Release() { readers.Put(r) }
+// Release ends the use of the result of New or Again. The pool forgets it, and the text it has
+// read, at a garbage collection. It takes no Mender, which is larger still.
+func (r *Elements) Release() {
+	if r.Note = nil; r.Mender == nil && r.rows != nil {
+		readers.Put(r)
+	}
+}
 
 // readAgain moves to the start tag of an element.
 func (r *Elements) readAgain(raw string, sc *xmlscan.Scope, format Format) {
@@ -212,7 +220,7 @@ func (r *Elements) reset(raw string, sc *xmlscan.Scope, format Format) {
 	if r.Format != format {
 		r.rows.forget()
 	}
-	r.Format, r.MaxURL, r.text, r.url, r.lang = format, MaxURL, raw, sc.Base, sc.Lang
+	r.Format, r.MaxURL, r.url, r.lang = format, MaxURL, sc.Base, sc.Lang
 	r.next = 0
 	r.Relative, r.literal, r.stopped, r.Note = false, false, false, nil
 	if len(r.spaces) == mostSpaces {
@@ -375,10 +383,10 @@ func (r *Elements) namespace() *namespace {
 }
 
 // IsRSS reports whether the current element belongs to RSS itself.
-func (r *Elements) IsRSS() bool { return r.IsOfRSS(r.Space()) }
-
-// IsOfRSS reports whether a namespace is RSS's own.
-func (r *Elements) IsOfRSS(space string) bool { return space == r.native || IsRSS(space) }
+func (r *Elements) IsRSS() bool {
+	n := r.namespace()
+	return n.isRSS || n.meant == r.native
+}
 
 // IsAtom reports whether the current element belongs to Atom itself, in an Atom document
 // under whatever namespace the root has.
@@ -412,7 +420,7 @@ func (r *Elements) Permalink() (value string, ok bool) { return permalink(r.Curs
 
 func permalink(c *xmlscan.Cursor) (value string, ok bool) {
 	for name, value := range c.OwnAttrs() {
-		if strings.EqualFold(name, "isPermaLink") {
+		if name == "isPermaLink" || strings.EqualFold(name, "isPermaLink") {
 			return value, true
 		}
 	}
@@ -581,7 +589,7 @@ func (r *Elements) TextOrMarkup(t Construct) Construct {
 	if t.Body = r.PlainText(); !r.Nested() || r.Err() != nil {
 		return t
 	}
-	within := Fragment(r.text[start:r.End()], r.NewScope(), r.Format)
+	within := Fragment(r.Document()[start:r.End()], r.NewScope(), r.Format)
 	within.MaxURL = max(within.MaxURL, r.MaxURL)
 	t.Type = htmlType
 	t.Body, t.Base = within.HTML(false, within.Base)
@@ -669,7 +677,7 @@ func (t *Texts) Text(which TextOf) Construct {
 	r := readers.Get().(*Elements)
 	defer r.Release()
 	goesOn := r.next > 0 && r.next <= int(place) && r.Err() == nil && // it has just read an earlier text of the entry
-		r.around == sc && r.page == page && r.text == raw && r.Format == format
+		r.around == sc && r.page == page && r.Document() == raw && r.Format == format
 	if form := t.Places.forms[which]; form != anyForm && !goesOn {
 		if body, ok := r.LeafAt(raw, int(place), sc.Clean); ok {
 			return t.simple(form, xmlscan.Trim(body))
@@ -678,7 +686,7 @@ func (t *Texts) Text(which TextOf) Construct {
 	in := sc
 	if !goesOn {
 		if r.around, r.page = sc, page; page != "" {
-			at := sc.At(page, raw)
+			at := sc.At(page)
 			in = &at
 		}
 		r.readAgain(raw, in, format)
@@ -698,8 +706,12 @@ func (t *Texts) Text(which TextOf) Construct {
 	if which == TitleOf {
 		return choose(TitleOf, 0).text
 	}
-	choice := choose(which, choose(TitleOf, 0).medium)
-	if choice.rank == 0 && (which == SummaryOf || choose(SummaryOf, 0).rank > 0) { // content, and a summary elsewhere
+	medium := 0
+	if t.Places.At[TitleOf] == 0 { // otherwise the title is the entry's own
+		medium = choose(TitleOf, 0).medium
+	}
+	choice := choose(which, medium)
+	if choice.rank == 0 && (which == SummaryOf || t.Places.At[SummaryOf] > 0 || choose(SummaryOf, 0).rank > 0) { // content, and a summary elsewhere
 		return choice.description
 	}
 	return choice.text
@@ -709,8 +721,7 @@ func (t *Texts) Text(which TextOf) Construct {
 func (t *Texts) simple(form textForm, body string) Construct {
 	text := Construct{Type: textType, Body: body, Base: t.Scope.Base, Lang: t.Scope.Lang}
 	if t.Page != "" {
-		at := t.Scope.At(t.Page, t.Raw)
-		text.Base = at.Base
+		text.Base = t.Page
 	}
 	switch form {
 	case htmlForm:
@@ -819,14 +830,18 @@ func (f *TextFinder) Found(n int) Places {
 // attributes and text, whatever its prefixes, escapes or surroundings. It leaves out the
 // entry's own authors.
 func (r *Elements) Say(w io.Writer) {
-	var buf []byte
+	const enough = 1 << 10
+	buf := make([]byte, 0, 2*enough)
 	write := func(parts ...string) {
-		buf = buf[:0]
 		for _, part := range parts {
 			buf = append(append(strconv.AppendInt(buf, int64(len(part)), 10), ':'), part...)
 		}
-		_, _ = w.Write(buf)
+		if len(buf) > enough {
+			_, _ = w.Write(buf)
+			buf = buf[:0]
+		}
 	}
+	defer func() { _, _ = w.Write(buf) }()
 	var text []byte
 	flush := func() {
 		if len(text) > 0 {

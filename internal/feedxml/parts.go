@@ -282,7 +282,7 @@ func (p *partReader) source(r *Elements, row *Row) {
 	if p.Source.Atom == "" && p.scope != nil {
 		start := r.Offset()
 		r.Skip()
-		before, rest := p.scope.Standalone(r.text[start:r.End()], false)
+		before, rest := p.scope.Standalone(r.Document()[start:r.End()], false)
 		p.Source.Atom = before + rest
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"strings"
 	"sync"
+
+	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // A Meaning is the part of the model an element fills in.
@@ -351,15 +353,23 @@ func (r *Elements) row() (row *Row, odd bool) {
 		return r.findRow()
 	}
 	key := r.NameKey()
-	known := &r.rows[(key.First^key.Second^uint64(key.Space))*0x9e3779b97f4a7c15>>59]
-	if is := &known.key; is.First == key.First && is.Second == key.Second && is.Space == key.Space && is.Scope == key.Scope && key.Scope > 0 {
+	slot := (key.First ^ key.Second ^ uint64(key.Space)) * 0x9e3779b97f4a7c15 >> 58
+	if known := &r.rows[slot]; known.is(&key) {
+		return known.row, known.odd
+	}
+	if known := &r.rows[slot^1]; known.is(&key) {
 		return known.row, known.odd
 	}
 	row, odd = r.findRow()
 	if len(r.spaces) < mostSpaces { // otherwise a misspelt namespace may have a note each time
-		*known = knownRow{key, row, odd}
+		r.rows[slot^1], r.rows[slot] = r.rows[slot], knownRow{key, row, odd} // two names may have a slot
 	}
 	return row, odd
+}
+
+// is reports whether a row is the one of a key.
+func (k *knownRow) is(key *xmlscan.NameKey) bool {
+	return k.key.First == key.First && k.key.Second == key.Second && k.key.Space == key.Space && k.key.Scope == key.Scope && key.Scope > 0
 }
 
 // findRow is row without a memory. Feeds are careless

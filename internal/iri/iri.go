@@ -112,6 +112,15 @@ func Resolve(base, ref string) string {
 	return transform(b, r).String()
 }
 
+// IsOn reports whether a URL has the given authority, which is not empty.
+func IsOn(url, authority string) bool {
+	if !IsHTTP(url) {
+		return Split(url).Authority == authority
+	}
+	rest, ok := strings.CutPrefix(url[strings.IndexByte(url, '/')+len("//"):], authority)
+	return ok && (rest == "" || rest[0] == '/' || rest[0] == '?' || rest[0] == '#')
+}
+
 // authorityEnd returns where the authority of a URL ends, for which IsHTTP is true.
 func authorityEnd(url string) int {
 	end := strings.Index(url, "//") + len("//")

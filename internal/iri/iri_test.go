@@ -40,6 +40,17 @@ func TestResolveExamples(t *testing.T) { require.Equal(t, 42, references(t, "ref
 
 func TestResolveMore(t *testing.T) { require.Positive(t, references(t, "more.txt")) }
 
+// IsOn compares what Split finds.
+func TestIsOn(t *testing.T) {
+	part := rapid.SampledFrom([]string{"http:", "https:", "HTTP:", "//", "/", "example.org", "example.org:80", ".evil", "@", "?", "#", "a"})
+	rapid.Check(t, func(t *rapid.T) {
+		url := strings.Join(rapid.SliceOfN(part, 0, 6).Draw(t, "url"), "")
+		for _, authority := range []string{"example.org", "example.org:80", "a"} {
+			require.Equal(t, Split(url).Authority == authority, IsOn(url, authority), "%q on %s", url, authority)
+		}
+	})
+}
+
 func TestForRequest(t *testing.T) {
 	for ref, want := range map[string]string{
 		"http://example.org/é?ü=ö#ß":      "http://example.org/%C3%A9?%C3%BC=%C3%B6",

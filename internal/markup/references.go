@@ -118,45 +118,54 @@ func AbsoluteAndImage(body, base string) (text, image string, ok bool) {
 }
 
 func absolute(body, base string, wantsImage bool) (text, image string, ok bool) {
+	if strings.IndexByte(body, '=') < 0 || strings.IndexByte(body, '<') < 0 {
+		return body, "", false
+	}
 	var b strings.Builder
 	from := htmlBase{base: base}
-	done, tags := 0, tagReader{html: body}
+	done, tags, source := 0, tagReader{html: body}, tagReference{}
 	for tags.next() {
 		for _, ref := range tags.room[:tags.refs] {
 			abs, end := from.absolute(body, ref)
-			if wantsImage && !ok && ref.isImage(tags.name) {
-				image, ok = unescapeValue(ref.changed(body, abs, end)), true
+			isFirst := wantsImage && !ok && ref.isImage(tags.name())
+			if isFirst {
+				source, ok = ref, true
+				source.begin += b.Len() - done // in the result
 			}
-			if end == 0 {
-				continue
+			if end > 0 {
+				if b.Len() == 0 {
+					b.Grow(len(body) + len(body)/4 + 64)
+				}
+				b.WriteString(body[done:ref.begin])
+				b.WriteString(abs)
+				done = end
 			}
-			if b.Len() == 0 {
-				b.Grow(len(body) + len(body)/4 + 64)
+			if isFirst {
+				source.end += b.Len() - done
 			}
-			b.WriteString(body[done:ref.begin])
-			b.WriteString(abs)
-			done = end
 		}
 	}
-	if done == 0 {
-		return body, image, ok
+	text = body
+	if done > 0 {
+		b.WriteString(body[done:])
+		text = b.String()
 	}
-	b.WriteString(body[done:])
-	return b.String(), image, ok
+	if ok {
+		image = source.value(text)
+	}
+	return text, image, ok
 }
 
 // isImage reports whether a reference is the source of an image, in a tag of this name.
 func (r tagReference) isImage(tag string) bool { return r.attr == src && strings.EqualFold(tag, "img") }
 
-// changed returns a value after abs has replaced it up to end; see htmlBase.absolute.
-func (r tagReference) changed(body, abs string, end int) string {
-	switch {
-	case end == 0:
-		return body[r.begin:r.end]
-	case !r.quoted:
-		return abs[1 : len(abs)-1]
+// value returns the meaning of a value in a text, which may have got quotes.
+func (r tagReference) value(text string) string {
+	raw := text[r.begin:r.end]
+	if !r.quoted && strings.HasPrefix(raw, `"`) {
+		raw = raw[1 : len(raw)-1]
 	}
-	return abs + body[end:r.end]
+	return unescapeValue(raw)
 }
 
 // An htmlBase is the base of the references in a text.
@@ -174,7 +183,7 @@ func (b *htmlBase) absolute(body string, ref tagReference) (abs string, end int)
 	if ref.attr > href && isSet(attr) {
 		return b.absoluteSet(raw, ref)
 	}
-	escaped, dots := strings.IndexByte(raw, '&') >= 0, hasDots(raw)
+	escaped, dots := strings.IndexByte(raw, '&') >= 0, strings.Contains(raw, "/.")
 	if iri.IsHTTP(raw) && !dots && (!escaped || !strings.Contains(raw, "&#")) {
 		return "", 0
 	}
@@ -194,20 +203,6 @@ func (b *htmlBase) absolute(body string, ref tagReference) (abs string, end int)
 		abs = `"` + abs + `"`
 	}
 	return abs, ref.end
-}
-
-// hasDots reports whether a segment of a reference but the first begins with a dot.
-func hasDots(ref string) bool {
-	for i := 0; ; {
-		n := strings.IndexByte(ref[i:], '.')
-		if n < 0 {
-			return false
-		}
-		if i += n; i > 0 && ref[i-1] == '/' {
-			return true
-		}
-		i++
-	}
 }
 
 // absoluteSet is absolute for a srcset.
@@ -255,8 +250,12 @@ func (b *htmlBase) read() {
 	if parts.HasAuthority {
 		root += len("//") + len(parts.Authority)
 	}
-	b.root = html.EscapeString(b.base[:root])
-	b.directory = html.EscapeString(b.base[:root+strings.LastIndexByte(parts.Path, '/')+1])
+	directory := b.base[:root+strings.LastIndexByte(parts.Path, '/')+1]
+	if b.directory = html.EscapeString(directory); b.directory == directory {
+		b.root = directory[:root]
+	} else {
+		b.root = html.EscapeString(directory[:root])
+	}
 }
 
 // unescapeValue unescapes an attribute's value, whose character references differ
@@ -281,8 +280,8 @@ func FirstImage(texts ...string) (src string, ok bool) {
 		tags := tagReader{html: text}
 		for tags.next() {
 			for _, ref := range tags.room[:tags.refs] {
-				if ref.isImage(tags.name) {
-					return unescapeValue(text[ref.begin:ref.end]), true
+				if ref.isImage(tags.name()) {
+					return ref.value(text), true
 				}
 			}
 		}
@@ -306,12 +305,14 @@ func mayHaveImage(text string) bool {
 
 // A tagReader finds the start tags with references in HTML.
 type tagReader struct {
-	html string
-	at   int // the place to continue
-	name string
-	refs int                              // the number of references in the tag
-	room [len(urlAttributes)]tagReference // the references: of several attributes with one name, the first
+	html             string
+	at               int                              // the place to continue
+	nameAt, nameEnds int                              // the place of the tag's name
+	refs             int                              // the number of references in the tag
+	room             [len(urlAttributes)]tagReference // the references: of several attributes with one name, the first
 }
+
+func (t *tagReader) name() string { return t.html[t.nameAt:t.nameEnds] }
 
 // A tagReference is the value of an attribute, without its quotes.
 type tagReference struct {
@@ -338,7 +339,7 @@ func (t *tagReader) next() bool {
 		begin := i
 		for i++; i < len(s) && htmlClass[s[i]]&tagEnd == 0; i++ {
 		}
-		t.name = s[begin:i]
+		t.nameAt, t.nameEnds = begin, i
 		if t.refs = 0; i < len(s) && s[i] == '>' {
 			i++
 		} else if i = t.attributes(i); i < 0 {
@@ -347,7 +348,7 @@ func (t *tagReader) next() bool {
 		if isEnd {
 			continue
 		}
-		if htmlClass[c]&rawStart != 0 && isRawText(t.name) {
+		if htmlClass[c]&rawStart != 0 && isRawText(t.name()) {
 			i = t.skipRawText(i)
 		}
 		if t.refs > 0 {
@@ -523,12 +524,12 @@ var rawText = [...][]string{
 func (t *tagReader) skipRawText(i int) int {
 	for i < len(t.html) {
 		n := strings.Index(t.html[i:], "</")
-		if n < 0 || strings.EqualFold(t.name, "plaintext") {
+		if n < 0 || strings.EqualFold(t.name(), "plaintext") {
 			break
 		}
 		begin := i + n
 		i = begin + len("</")
-		if end := i + len(t.name); end < len(t.html) && strings.EqualFold(t.html[i:end], t.name) &&
+		if end := i + t.nameEnds - t.nameAt; end < len(t.html) && strings.EqualFold(t.html[i:end], t.name()) &&
 			(isSpace(t.html[end]) || t.html[end] == '/' || t.html[end] == '>') {
 			return begin
 		}

@@ -36,20 +36,21 @@ func Decode(data string, contentType string) (doc string, notes []Note, err erro
 	return r.doc, notes, err
 }
 
-// Read returns a Cursor at the beginning of a document as received, which it decodes, and whose own
-// entities it expands. Unless strict, it also undoes a second encoding: see XMLEncodedOnce. The notes
+// Read moves c, with its memory, to the beginning of a document as received, which it decodes, and whose
+// own entities it expands. Unless strict, it also undoes a second encoding: see XMLEncodedOnce. The notes
 // are those of Decode.
-func Read(data, contentType string, strict bool, lim Limits) (c *Cursor, notes []Note, err error) {
+func (c *Cursor) Read(data, contentType string, strict bool, lim Limits) (notes []Note, err error) {
 	r, notes, err := decode(data, contentType, !strict)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	doc := Expand(r.doc)
-	c = New(doc, lim)
+	c.reset(doc, nil, lim)
+	c.Mender, c.buf = nil, c.buf[:0]
 	if r.clean && doc == r.doc {
 		c.ahead.control = len(doc)
 	}
-	return c, notes, nil
+	return notes, nil
 }
 
 func decode(data string, contentType string, once bool) (r reading, notes []Note, err error) {
@@ -319,6 +320,9 @@ func declareUTF8(doc string) string {
 // lookup returns the decoder a label means.
 func lookup(label string) decoder {
 	label = strings.ToLower(strings.TrimSpace(label))
+	if label == utf8Name { // nearly always
+		return decoder{name: utf8Name}
+	}
 	if strings.HasPrefix(label, "utf-32") {
 		return decoder{name: "utf-32"}
 	}
@@ -360,14 +364,16 @@ var usualLabels = sync.OnceValue(func() map[string]string {
 	}
 })
 
+// separators are the characters between the parts of a label.
+var separators = strings.NewReplacer("-", "", "_", "", " ", "", ".", "")
+
 // usualLabel returns the usual spelling of a label: cp-1251, win1251 and windows_1251 mean
 // windows-1251.
 func usualLabel(label string) string {
 	if len(label) > 40 {
 		return ""
 	}
-	bare := strings.NewReplacer("-", "", "_", "", " ", "", ".", "").Replace(label)
-	bare = strings.TrimPrefix(bare, "x")
+	bare := strings.TrimPrefix(separators.Replace(label), "x")
 	if usual := usualLabels()[bare]; usual != "" {
 		return usual
 	}
@@ -552,13 +558,17 @@ func inspect(text string) inspection {
 	for i := 0; i < len(text) && in.valid; {
 		i = in.skipASCII(text, i)
 		for end := min(i+32, len(text)); i < end && in.valid; {
-			if text[i] >= utf8.RuneSelf {
-				i += in.character(text[i:])
-				continue
+			var ascii, clean int // the lengths of the next text in ASCII, and without control characters
+			if i+8 <= len(text) {
+				word := eight(text, i)
+				ascii, clean = first(word&high), first(^(spaced(word)|blank(word))&high)
+			} else {
+				ascii, clean = beyondASCII(text, i)-i, until(text, i, decodeCData)-i
 			}
-			after := beyondASCII(text[:end], i)
-			in.clean = in.clean && until(text[:after], i, decodeCData) == after
-			i = after
+			in.clean = in.clean && clean >= ascii
+			if i += ascii; ascii < 8 && i < len(text) {
+				i += in.character(text[i:])
+			}
 		}
 	}
 	return in
@@ -586,8 +596,11 @@ func (in *inspection) skipASCII(text string, i int) int {
 // character examines the character beyond ASCII at the beginning of a text, and returns its length.
 func (in *inspection) character(text string) int {
 	in.wide++
-	if c := text[0]; 0xC2 <= c && c < 0xE0 && len(text) > 1 && text[1]&0xC0 == 0x80 { // the alphabets
+	switch c := text[0]; { // of most characters
+	case 0xC2 <= c && c < 0xE0 && len(text) > 1 && text[1]&0xC0 == 0x80:
 		return 2
+	case 0xE1 <= c && c < 0xED && len(text) > 2 && text[1]&0xC0 == 0x80 && text[2]&0xC0 == 0x80:
+		return 3
 	}
 	r, n := utf8.DecodeRuneInString(text)
 	in.valid = r != utf8.RuneError || n > 1
@@ -716,11 +729,7 @@ func (f *textFinder) around(at int) (from, to int) {
 func once(text string) (string, int) {
 	var b strings.Builder
 	done, n := 0, 0
-	for i := 0; i < len(text); {
-		if text[i] < utf8.RuneSelf {
-			i++
-			continue
-		}
+	for i := beyondASCII(text, 0); i < len(text); i = beyondASCII(text, i) {
 		r, size := oneOnce(text[i:])
 		if size == 0 {
 			return text, 0

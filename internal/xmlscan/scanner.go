@@ -378,7 +378,7 @@ func (c *Cursor) leafText() (tagEnd int, ok bool) {
 		return 0, false
 	}
 	doc, name, i := s.doc, s.written(s.name), s.end
-	isSection := hasPrefixAt(doc, i, "<![CDATA[")
+	isSection := isSectionAt(doc, i)
 	end, after := 0, 0
 	if isSection {
 		if end = sectionEnd(doc, i+len("<![CDATA[")); end < 0 {
@@ -497,7 +497,7 @@ func (c *Cursor) LeafAt(doc string, at int, clean bool) (text string, ok bool) {
 	name := doc[at+len("<") : nameEnd(doc, at+len("<"))]
 	i := indexFrom(doc, at, '>') + 1
 	end, after, mode := 0, 0, decodeText
-	if hasPrefixAt(doc, i, "<![CDATA[") {
+	if isSectionAt(doc, i) {
 		i += len("<![CDATA[")
 		if end = sectionEnd(doc, i); end < 0 {
 			return "", false
@@ -681,23 +681,24 @@ func (n *notebook) noteText(i, end int) {
 	}
 }
 
-// references notes the faults of the references in the text doc[i:end].
+// references notes the faults of the references in the text doc[i:end]. The words it examines do not
+// depend on the references in them, so the processor examines several at once.
 func (n *notebook) references(i, end int) {
-	text, done := n.doc[i:end], 0
-	for k := 0; k < len(text); k += 8 {
+	text, done := n.doc[:end], i
+	for k := i; k < end; k += 8 {
 		var word uint64
-		if k <= len(text)-8 {
+		if k+8 <= end {
 			word = eight(text, k)
 		} else {
 			word = last(text, k)
 		}
 		for marks := equal(word, '&'); marks != 0; marks &= marks - 1 {
 			at := k + first(marks)
-			if at <= len(text)-4 && (text[at:at+4] == "&lt;" || text[at:at+4] == "&gt;") { // most of them
+			if at+4 <= end && (text[at:at+4] == "&lt;" || text[at:at+4] == "&gt;") { // most of them
 				continue
 			}
-			if at >= done {
-				done = at + n.reference(i+at)
+			if size, _ := shortReference(text[at:]); size == 0 && at >= done {
+				done = at + n.reference(at)
 			}
 		}
 	}

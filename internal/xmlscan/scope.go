@@ -58,19 +58,21 @@ func (c *Cursor) Scope(base, lang string) *Scope {
 	return sc
 }
 
-// At returns the scope with another base; the same scope if an element cannot afford to
-// inherit it.
-func (sc *Scope) At(base, element string) (at Scope) {
-	at = *sc
+// At returns the scope with another base.
+func (sc *Scope) At(base string) Scope {
+	at := *sc
 	at.Base, at.reach = base, Reach{Whole: len(base)}
 	if len(base) > ShortBase {
 		at.reach = ReachOf(base)
 	}
 	at.written += len(base) - len(sc.Base)
-	if !at.Lends(Loan{Raw: element, Markup: element}) {
-		at = *sc
-	}
 	return at
+}
+
+// LendsAt reports whether an element may inherit another base.
+func (sc *Scope) LendsAt(base, element string) bool {
+	at := sc.At(base)
+	return at.Lends(Loan{Raw: element, Markup: element})
 }
 
 // binding returns the index of a prefix's binding; -1 if there is none.
@@ -154,7 +156,7 @@ func (sc *Scope) Lends(l Loan) bool {
 	own := l.Links + sc.written
 	most := own + sc.bound
 	if reach.Whole > ShortBase {
-		most += reach.Whole * (strings.Count(l.Markup, "=") + strings.Count(l.Markup, "&") + strings.Count(l.Markup, "</"))
+		most += reach.Whole * (strings.Count(l.Markup, "=") + strings.Count(l.Markup, "&") + strings.Count(l.Markup, "<"))
 	}
 	if Affords(len(l.Raw), most) {
 		return true // nearly always
@@ -579,6 +581,7 @@ func (c *Cursor) Inner() string {
 func (c *Cursor) HTML(div bool, baseOf func() string) (body, base string) {
 	var b strings.Builder
 	depth, bases := c.Depth(), len(c.Bases())
+	b.Grow(min(len(c.doc)-c.end, 1<<10))
 	base = baseOf()
 	const within, after = 1, 2
 	state := after // of the div
@@ -600,7 +603,9 @@ func (c *Cursor) HTML(div bool, baseOf func() string) (body, base string) {
 				continue
 			}
 			if !markup.IsVoid(c.Local()) {
-				b.WriteString("</" + c.htmlName() + ">")
+				b.WriteString("</")
+				b.WriteString(c.htmlName())
+				b.WriteByte('>')
 			}
 		case Text:
 			if mixed { // the publisher escaped some of the markup
@@ -624,7 +629,8 @@ func (c *Cursor) htmlName() string {
 }
 
 func (c *Cursor) writeStart(b *strings.Builder, absolute bool, baseOf func() string) {
-	b.WriteString("<" + c.htmlName())
+	b.WriteByte('<')
+	b.WriteString(c.htmlName())
 	for _, a := range c.Attrs() {
 		name, value := a.Local, a.Value()
 		if a.Space == XMLNamespace && name == "base" {

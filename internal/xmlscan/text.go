@@ -320,18 +320,15 @@ func appendEscaped(dst []byte, raw string) (to []byte, rest string) {
 		if i+8 <= len(raw) {
 			word := eight(raw, i)
 			binary.LittleEndian.PutUint64(dst[n:n+8], word)
-			k := first(equal(word, '&'))
-			if i, n = i+k, n+k; k == 8 {
+			found := less(word^'&'*ones, 1) & high
+			if found == 0 {
+				i, n = i+8, n+8
 				continue
 			}
+			i, n = i+first(found), n+first(found)
 		} else if raw[i] != '&' {
 			dst[n] = raw[i]
 			i, n = i+1, n+1
-			continue
-		}
-		if i+4 <= len(raw) && raw[i:i+4] == "&lt;" { // shortReference, for most of them
-			dst[n] = '<'
-			i, n = i+4, n+1
 			continue
 		}
 		size, c := shortReference(raw[i:])
@@ -459,8 +456,8 @@ func reference(raw string) (kind refKind, n int, r rune) {
 	return named(raw)
 }
 
-// shortReference reads the reference at the beginning of raw if it is a usual one; n is 0 for all
-// others.
+// shortReference reads the reference at the beginning of raw if it is a usual one to a character of
+// ASCII; n is 0 for all others.
 func shortReference(raw string) (n int, c byte) {
 	if len(raw) < len("&lt;") {
 		return 0, 0
@@ -477,6 +474,17 @@ func shortReference(raw string) (n int, c byte) {
 	case "&quo":
 		if hasPrefixAt(raw, 4, "t;") {
 			return len("&quot;"), '"'
+		}
+	case "&#xA":
+		if hasPrefixAt(raw, 4, ";") {
+			return len("&#xA;"), '\n'
+		}
+	default:
+		if hasPrefixAt(raw, 4, ";") && raw[1] == '#' {
+			tens, units := raw[2]-'0', raw[3]-'0'
+			if c = 10*tens + units; tens <= 9 && units <= 9 && c >= ' ' {
+				return len("&#34;"), c
+			}
 		}
 	}
 	return 0, 0
@@ -868,8 +876,22 @@ func WriteAttr(b *strings.Builder, name, value string) {
 	b.WriteByte(' ')
 	b.WriteString(name)
 	b.WriteString(`="`)
-	_, _ = attrEscaper().WriteString(b, strings.ToValidUTF8(value, "\uFFFD"))
+	if isPlainAttr(value) {
+		b.WriteString(value)
+	} else {
+		_, _ = attrEscaper().WriteString(b, strings.ToValidUTF8(value, "\uFFFD"))
+	}
 	b.WriteByte('"')
+}
+
+// isPlainAttr reports whether a value is ASCII and needs no escapes between quotes.
+func isPlainAttr(value string) bool {
+	for i := range len(value) {
+		if c := value[i]; c >= utf8.RuneSelf || c == '"' || c == '>' || class[c]&(valueStop|decodeValue) != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Trim returns a text without the white space of XML around it.

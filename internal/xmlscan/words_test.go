@@ -1,6 +1,8 @@
 package xmlscan
 
 import (
+	"fmt"
+	"html"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -11,7 +13,7 @@ import (
 
 // Texts in which everything the scanner looks for in words of eight bytes may be anywhere.
 var wordParts = []string{
-	"a", "Z", "name", "longer-name_0.9", ":", "&", "&lt;", "&gt;", "&amp;", "&quot;", "&apos;", "&#39;", "&#x1F331;", "&nbsp;", "&nGt;", "&bogus;", "&lt", "&am",
+	"a", "Z", "name", "longer-name_0.9", ":", "&", "&lt;", "&gt;", "&amp;", "&quot;", "&apos;", "&#39;", "&#34;", "&#xA;", "&#31;", "&#13;", "&#x1F331;", "&nbsp;", "&nGt;", "&bogus;", "&lt", "&am",
 	"&#55357;&#56832;", "<", ">", "]", "]]>", "\"", "'", "=", " ", "        ", "\t", "\n", "\r\n", "\x00", "\x1f", "\x7f", "é", "日本", "😀", "\uFFFE", "\uFFFD",
 }
 
@@ -84,6 +86,26 @@ func TestReferencesInWords(t *testing.T) {
 	})
 }
 
+// The short way reads a reference as the long ones do.
+func TestShortReference(t *testing.T) {
+	for _, ref := range []string{"&lt;", "&gt;", "&amp;", "&quot;", "&#34;", "&#39;", "&#xA;"} {
+		n, c := shortReference(ref + ";")
+		require.Equal(t, len(ref), n)
+		require.Equal(t, html.UnescapeString(ref), string(rune(c)))
+	}
+	for number := range 300 {
+		for _, form := range []string{"&#%d;", "&#%02d;", "&#%d", "&#x%x;", "&#x%X;", "&#x%X0"} {
+			ref := fmt.Sprintf(form, number)
+			if n, c := shortReference(ref); n > 0 {
+				kind, length, r := numeric(ref)
+				require.Equal(t, refChar, kind, ref)
+				require.Equal(t, length, n, ref)
+				require.Equal(t, r, rune(c), ref)
+			}
+		}
+	}
+}
+
 // Read says of a document that it is clean without another look at it.
 func TestReadClean(t *testing.T) {
 	for data, clean := range map[string]bool{
@@ -92,7 +114,8 @@ func TestReadClean(t *testing.T) {
 		"<!DOCTYPE a [<!ENTITY returns '&#13;&#13;&#13;'>]><a>&returns;</a>": false,
 		"<!DOCTYPE a [<!ENTITY e '&#13;ab'>]><a>&e;</a>":                     false, // as long as before
 	} {
-		c, _, err := Read(data, "", false, Limits{})
+		c := new(Cursor)
+		_, err := c.Read(data, "", false, Limits{})
 		require.NoError(t, err)
 		require.Equal(t, clean, c.Clean(), "%q", data)
 		require.Equal(t, clean, New(c.Document(), Limits{}).Clean(), "%q", data)
