@@ -665,7 +665,9 @@ func (b *builder) flush(next string) error {
 	if err != nil {
 		return err
 	}
-	f := &file{b.name, []byte(before + link + after)}
+	data := make([]byte, 0, len(before)+len(link)+len(after))
+	data = append(append(append(data, before...), link...), after...)
+	f := &file{b.name, data}
 	b.name, b.text = "", ""
 	return b.await(f)
 }

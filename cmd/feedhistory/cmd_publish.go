@@ -341,7 +341,9 @@ func (in *input) source(links *linkCheck) iter.Seq2[*feedhistory.Entry, error] {
 					in.endBound()
 				}
 				links.see(e)
-				in.seeTemplates(e)
+				if in.endBound == nil {
+					in.seeTemplates(e.ID, e.Content().Body)
+				}
 			}
 			if !yield(e, err) || err != nil {
 				return
@@ -406,6 +408,7 @@ func (c *publishCommand) loadLines(text io.Reader, piped bool, close func() erro
 			loaded.deleted = append(loaded.deleted, feedhistory.Tombstone{Ref: r.ID, When: r.Deleted.When})
 			return nil, nil
 		}
+		loaded.seeTemplates(r.ID, r.Content.Body)
 		return entryOf(r)
 	}
 	loaded.entries = func(yield func(*feedhistory.Entry, error) bool) {
@@ -857,14 +860,13 @@ var (
 
 // seeTemplates counts an entry with tags a site generator should have replaced: Hugo's shortcodes,
 // and Liquid.
-func (in *input) seeTemplates(e *feedhistory.Entry) {
-	body := e.Content().Body
+func (in *input) seeTemplates(id, body string) {
 	if !strings.Contains(body, "{{") && !strings.Contains(body, "{%") {
 		return // at a hundredth of the time
 	}
 	if templates.MatchString(codeBlocks.ReplaceAllString(body, "")) {
 		in.templates++
-		in.firstTemplate = cmp.Or(in.firstTemplate, e.ID)
+		in.firstTemplate = cmp.Or(in.firstTemplate, id)
 	}
 }
 
