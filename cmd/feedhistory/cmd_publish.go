@@ -311,11 +311,12 @@ type input struct {
 	firstTemplate string // the id of the first of them
 }
 
-// From largeSource entries on, garbage is collected more often, and from largestSource on, a
-// publication takes the memory it needs.
+// From largeSource entries on, garbage is collected more often. From largestSource on, the bound grows by
+// memoryOfEntry for each of them: their ids take most of it.
 const (
 	largeSource   = 1 << 16
 	largestSource = 1 << 20
+	memoryOfEntry = 100
 )
 
 // boundMemory lets garbage be until there is much of it, and returns a function to end that.
@@ -337,8 +338,8 @@ func (in *input) source(links *linkCheck) iter.Seq2[*feedhistory.Entry, error] {
 				case in.endBound == nil: // all entries are in memory
 				case in.n == largeSource:
 					debug.SetGCPercent(200)
-				case in.n == largestSource:
-					in.endBound()
+				case in.n >= largestSource && in.n%largeSource == 0:
+					debug.SetMemoryLimit(int64(in.n) * memoryOfEntry)
 				}
 				links.see(e)
 				if in.endBound == nil {
