@@ -76,8 +76,8 @@ import (
 // will when the next call begins. It is always safe to repeat a call.
 //
 // If the context of a call ends, even before its turn, the call returns its error, and nothing of
-// it is published, unless it had taken effect already. But a call cannot end a Batch.Source while
-// that has the next entry to come.
+// it is published, unless it had taken effect already. But it waits for the next entry of a
+// Batch.Source, which should end with the context, too.
 type Publisher struct {
 	Output Output
 	Base   string // Base is the URL under which the output is served; names are appended to it.

@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestQueued checks that an item read from the temporary file is the one written, with the zones of its times,
-// and that a damaged one is an error.
+// TestQueued reads items of the temporary file: they have the zones of their times, and damage is an error.
 func TestQueued(t *testing.T) {
 	at := time.Date(2003, 12, 13, 18, 30, 2, 25, time.FixedZone("", 3600))
 	for _, v := range []*queuedItem{

@@ -170,7 +170,7 @@ func (c *subscribeCommand) given(w *command.World) (urls []string, err error) {
 	return urls, nil
 }
 
-// feedAt returns the feed named by a web page, in the first format that is there. If the address is a
+// feedAt returns the feed named by a web page, in the first available format. If the address is a
 // feed's, or does not answer now, it returns the address itself.
 func feedAt(w *command.World, url string) (string, error) {
 	c := client(w)

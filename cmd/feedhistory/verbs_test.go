@@ -734,8 +734,8 @@ func TestConfigMessages(t *testing.T) {
 	require.Contains(t, stderr, dir+": is a directory")
 }
 
-// TestVerbAlone checks that a verb says the same whether its flags are read alone or, for a setting, with those
-// of all verbs.
+// TestVerbAlone compares what a verb says if its flags are read alone and, for a setting, with those of all
+// verbs.
 func TestVerbAlone(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.toml")
 	t.Setenv("FEEDHISTORY_CONFIG", file)

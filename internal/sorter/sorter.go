@@ -38,7 +38,7 @@ type Sorter[T any] struct {
 	file   *os.File
 	packed *flate.Writer
 	runs   []int64 // where each run ends in the file
-	buffer []byte  // of the value that is written or read
+	buffer []byte  // of the value being written or read
 }
 
 // Add adds a value.
@@ -96,7 +96,7 @@ func (s *Sorter[T]) spill() (err error) {
 	return s.failure(err)
 }
 
-// encoder returns a function that writes a value.
+// encoder returns a function to write a value.
 func (s *Sorter[T]) encoder(to io.Writer) func(*T) error {
 	if s.Append == nil {
 		text := gob.NewEncoder(to)
@@ -113,7 +113,7 @@ func (s *Sorter[T]) encoder(to io.Writer) func(*T) error {
 	}
 }
 
-// decoder returns a function that reads the next value; io.EOF at the end.
+// decoder returns a function to read the next value; io.EOF at the end.
 func (s *Sorter[T]) decoder(from *bufio.Reader) func() (*T, error) {
 	if s.Read == nil {
 		text := gob.NewDecoder(from)

@@ -7,7 +7,7 @@ import (
 
 // An escaper writes characters with a text in place of some, and without those XML forbids.
 type escaper struct {
-	acts [256]bool // the bytes that do not stay, and the first of U+FFFE and U+FFFF
+	acts [256]bool // the bytes to replace, and the first of U+FFFE and U+FFFF
 	text [256]string
 }
 
@@ -45,7 +45,7 @@ func (e *escaper) write(b *strings.Builder, s string) {
 	b.WriteString(s[from:])
 }
 
-// validUTF8 returns a text with U+FFFD in place of bytes that are not UTF-8.
+// validUTF8 returns a text with U+FFFD in place of bytes other than UTF-8.
 func validUTF8(s string) string {
 	if utf8.ValidString(s) { // which takes far less time
 		return s

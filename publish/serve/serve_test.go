@@ -110,7 +110,7 @@ func (d *deadlines) SetWriteDeadline(time.Time) error {
 	return nil
 }
 
-// TestFileDeadline checks that the first pieces of a file have one deadline, whoever sets it, and the rest their own.
+// TestFileDeadline counts deadlines: the first pieces of a file have one, whoever sets it, and the rest their own.
 func TestFileDeadline(t *testing.T) {
 	dir := t.TempDir()
 	for _, test := range []struct {

@@ -81,9 +81,8 @@ func (w *World) Parse(line any, args []string, options ...kong.Option) (*kong.Co
 	return w.parse(line, args, options) // a fault may be about another verb
 }
 
-// otherVerbs returns an option that leaves out all verbs but the one that a command line begins with; nil if
-// it begins with none, or with a hidden one, which may be about all. Their flags take most of the time that
-// a short run of a verb needs.
+// otherVerbs returns an option to leave out all verbs but the one at the beginning of a command line; nil if
+// there is none, or a hidden one, which may be about all. Their flags take most of the time of a short run.
 func otherVerbs(line any, args []string) kong.Option {
 	if len(args) == 0 {
 		return nil

@@ -448,7 +448,7 @@ func (a *adder) discover(ctx context.Context, page *mirror.Feed, err error) erro
 	return a.become(ctx, page.URL, feeds[0].Href)
 }
 
-// become replaces a page, or a format of a feed that is not there, by a feed.
+// become replaces a page, or a missing format of a feed, by a feed.
 func (a *adder) become(ctx context.Context, page, only string) error {
 	if known, err := a.feeds.like(ctx, only); err != nil {
 		return err
