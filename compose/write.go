@@ -704,6 +704,9 @@ func isNative(e feedxml.Element, format feedxml.Format, space string) bool {
 	if e.Raw == "" || e.Odd || e.Format != format {
 		return false
 	}
+	if space == feedxml.Atom && strings.HasPrefix(e.Raw, `<entry xmlns="`+feedxml.Atom+`">`) { // nearly always
+		return true
+	}
 	r := e.Read()
 	defer r.Release()
 	return r.Cursor.Space() == space

@@ -252,7 +252,8 @@ func (p *Publisher) permanent(e *feedhistory.Entry, verbatim bool) (*feedhistory
 	if given == nil {
 		return nil, unpublishable("it has no ID or no update time, and cannot be written with one")
 	}
-	if !p.isNormal(e) {
+	text := textOf(e)
+	if !p.isNormal(e, text) {
 		if sourceOf(e).URL == "" {
 			as := feedhistory.FormatAtom // also one that a program made
 			if sourceOf(e).Format == feedhistory.FormatRSS {
@@ -260,12 +261,15 @@ func (p *Publisher) permanent(e *feedhistory.Entry, verbatim bool) (*feedhistory
 			}
 			e = reread(p.written(e, as, true), p.URL())
 		}
-		if e != nil && !p.isNormal(e) {
+		if e != nil && !p.isNormal(e, textOf(e)) {
 			e = reread(p.written(e, format, true), "")
+		}
+		if e != nil {
+			text = textOf(e)
 		}
 	}
 	if e != nil && !verbatim {
-		e = p.repaired(e)
+		e = p.repaired(e, text)
 	}
 	if e == nil || e.WeakID || e.ID != given.ID || !e.Updated.Equal(given.Updated) && !given.Updated.IsZero() {
 		return nil, p.condition(given, e)
@@ -312,16 +316,16 @@ func (p *Publisher) earlier(e *feedhistory.Entry) (*feedhistory.Entry, error) {
 	return feedhistory.ReadEntry(feedhistory.FormatAtom, element, "")
 }
 
-// repaired returns a normal entry, valid: itself, if it is. It returns nil if
+// repaired returns a normal entry with a text, valid: itself, if it is. It returns nil if
 // that fails.
-func (p *Publisher) repaired(e *feedhistory.Entry) *feedhistory.Entry {
+func (p *Publisher) repaired(e *feedhistory.Entry, text string) *feedhistory.Entry {
 	unsigned := e
 	if e.Head == nil || len(e.Head.Authors) > 0 { // the feed's authors need not be written on the entry
 		other, source := *e, *sourceOf(e)
 		source.Authors = nil
 		unsigned, other.Head = &other, &source
 	}
-	if p.valid.contains(unsigned, textOf(e), p.format(), p.form) { // nearly always
+	if p.valid.contains(unsigned, text, p.format(), p.form) { // nearly always
 		return e
 	}
 	valid := reread(p.written(unsigned, p.format(), false), "")
@@ -417,12 +421,11 @@ func sourceOf(e *feedhistory.Entry) *feedhistory.Document {
 	return e.Head
 }
 
-// isNormal reports whether an entry can be written as it is.
-func (p *Publisher) isNormal(e *feedhistory.Entry) bool {
+// isNormal reports whether an entry with a text can be written as it is.
+func (p *Publisher) isNormal(e *feedhistory.Entry, text string) bool {
 	if sourceOf(e).Format != p.format() {
 		return false
 	}
-	text := textOf(e)
 	end := strings.IndexByte(text, '>')
 	if end < 0 {
 		return false

@@ -62,8 +62,13 @@ func (p *Publisher) exclusively(ctx context.Context, f func(*session, *state) er
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.once.Do(func() { p.turn = make(chan struct{}, 1) })
+	select {
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	unlock, err := p.Output.Lock(ctx)
 	if err != nil {
 		return err
@@ -665,7 +670,9 @@ func (b *builder) flush(next string) error {
 	if err != nil {
 		return err
 	}
-	f := &file{b.name, []byte(before + link + after)}
+	data := make([]byte, 0, len(before)+len(link)+len(after))
+	data = append(append(append(data, before...), link...), after...)
+	f := &file{b.name, data}
 	b.name, b.text = "", ""
 	return b.await(f)
 }

@@ -8,12 +8,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"hash/crc32"
 	"io"
 	"path"
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -59,20 +61,27 @@ func digestOf(text string) digest {
 	return digest(sum[:])
 }
 
-// sumOf returns the SHA-256 of a text, without a copy of one as long as an archive.
-func sumOf(text string) (sum [sha256.Size]byte) {
-	const most = 4 << 10
-	if len(text) <= most {
-		return sha256.Sum256([]byte(text))
-	}
-	h, piece := sha256.New(), make([]byte, most)
+// A summer has what the sum of a text needs, so millions of them need no memory.
+type summer struct {
+	hash.Hash
+	piece [4 << 10]byte
+	sum   [sha256.Size]byte
+}
+
+var summers = sync.Pool{New: func() any { return &summer{Hash: sha256.New()} }}
+
+// sumOf returns the SHA-256 of a text, without a copy of all of it.
+func sumOf(text string) [sha256.Size]byte {
+	s := summers.Get().(*summer)
+	defer summers.Put(s)
+	s.Reset()
 	for len(text) > 0 {
-		n := copy(piece, text)
-		_, _ = h.Write(piece[:n])
+		n := copy(s.piece[:], text)
+		_, _ = s.Write(s.piece[:n])
 		text = text[n:]
 	}
-	h.Sum(sum[:0])
-	return sum
+	s.Sum(s.sum[:0])
+	return s.sum
 }
 
 // An indexHead is the beginning of a part of the index, in JSON. The records follow, in the order

@@ -3,13 +3,16 @@ package publish
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -149,9 +152,12 @@ func ReadLine(line []byte) (*Line, error) {
 // returns nil for what it leaves to json.Unmarshal: a line with an error, a member of another name,
 // or a string of another type.
 func decodeLine(line []byte) *Line {
-	d := jsontext.NewDecoder(bytes.NewBuffer(line))
+	d := lineDecoders.Get().(*lineDecoder)
+	defer lineDecoders.Put(d)
+	d.in = *bytes.NewBuffer(line)
+	d.Reset(&d.in)
 	r := new(Line)
-	if !decodeObject(d, r.member) {
+	if !decodeObject(d, r) {
 		return nil
 	}
 	if _, err := d.ReadToken(); err != io.EOF {
@@ -160,15 +166,29 @@ func decodeLine(line []byte) *Line {
 	return r
 }
 
-// decodeObject reads an object into the values that member returns for the names. It reports
-// whether it could.
-func decodeObject(d *jsontext.Decoder, member func(name []byte) any) bool {
+// A lineDecoder decodes a line in memory used before.
+type lineDecoder struct {
+	*jsontext.Decoder
+	in   bytes.Buffer
+	text []byte
+}
+
+var lineDecoders = sync.Pool{New: func() any { return &lineDecoder{Decoder: new(jsontext.Decoder)} }}
+
+// decodeObject reads an object into a struct. It reports whether it could.
+func decodeObject[T any](d *lineDecoder, into *T) bool {
 	if start, err := d.ReadToken(); err != nil || start.Kind() != '{' {
 		return false
 	}
+	to := reflect.ValueOf(into).Elem()
+	names := membersOf(to.Type())
 	for d.PeekKind() == '"' {
 		name, err := d.ReadValue()
-		if err != nil || !decodeMember(d, member(name[1:len(name)-1])) { // one with an escape is no known one
+		if err != nil {
+			return false
+		}
+		field, ok := names[string(name[1:len(name)-1])] // one with an escape is no known one
+		if !ok || !decodeMember(d, to.FieldByIndex(field).Addr().Interface()) {
 			return false
 		}
 	}
@@ -176,13 +196,34 @@ func decodeObject(d *jsontext.Decoder, member func(name []byte) any) bool {
 	return err == nil && end.Kind() == '}'
 }
 
-// decodeArray reads an array, whose values next reads. It reports whether it could.
-func decodeArray(d *jsontext.Decoder, next func() bool) bool {
+// membersOf returns the fields of a struct by the names of their members in JSON: those of their tags, or else
+// their own in small letters, as a feedhistory.Text has them, besides base64.
+func membersOf(of reflect.Type) map[string][]int {
+	if known, ok := knownMembers.Load(of); ok {
+		return known.(map[string][]int)
+	}
+	names := map[string][]int{}
+	for _, f := range reflect.VisibleFields(of) {
+		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if !f.Anonymous && tag != "-" {
+			names[cmp.Or(tag, strings.ToLower(f.Name))] = f.Index
+		}
+	}
+	knownMembers.Store(of, names)
+	return names
+}
+
+var knownMembers sync.Map // of the maps by type
+
+// decodeArray appends the elements of an array, which read reads. It reports whether it could.
+func decodeArray[T any](d *lineDecoder, to *[]T, read func(*T) bool) bool {
 	if start, err := d.ReadToken(); err != nil || start.Kind() != '[' {
 		return false
 	}
+	*to = []T{}
 	for d.PeekKind() != ']' {
-		if !next() {
+		var one T
+		if *to = append(*to, one); !read(&(*to)[len(*to)-1]) {
 			return false
 		}
 	}
@@ -190,135 +231,36 @@ func decodeArray(d *jsontext.Decoder, next func() bool) bool {
 	return err == nil
 }
 
-// decodeMember reads a value, unless it is to be read into nil.
-func decodeMember(d *jsontext.Decoder, into any) bool {
+// decodeMember reads a value.
+func decodeMember(d *lineDecoder, into any) bool {
 	switch into := into.(type) {
-	case nil:
-		return false
 	case *string:
-		text, err := d.ReadToken()
-		if err != nil || text.Kind() != '"' {
+		if d.PeekKind() != '"' {
 			return false
 		}
-		*into = text.String()
-		return true
+		value, err := d.ReadValue()
+		if err == nil {
+			d.text, err = jsontext.AppendUnquote(d.text[:0], value)
+		}
+		*into = string(d.text)
+		return err == nil
 	case *feedhistory.Text:
 		if d.PeekKind() == '"' {
 			return decodeMember(d, &into.Body)
 		}
-		return decodeObject(d, func(name []byte) any { return textMember(into, name) })
+		return decodeObject(d, into)
 	case *feedhistory.Links:
-		*into = feedhistory.Links{}
-		return decodeArray(d, func() bool {
-			*into = append(*into, feedhistory.Link{})
-			l := &(*into)[len(*into)-1]
-			return decodeObject(d, func(name []byte) any { return linkMember(l, name) })
-		})
+		return decodeArray(d, (*[]feedhistory.Link)(into), func(l *feedhistory.Link) bool { return decodeObject(d, l) })
 	case *[]feedhistory.Person:
-		*into = []feedhistory.Person{}
-		return decodeArray(d, func() bool {
-			*into = append(*into, feedhistory.Person{})
-			p := &(*into)[len(*into)-1]
+		return decodeArray(d, into, func(p *feedhistory.Person) bool {
 			if d.PeekKind() == '"' {
 				return decodeMember(d, &p.Name)
 			}
-			return decodeObject(d, func(name []byte) any { return personMember(p, name) })
+			return decodeObject(d, p)
 		})
 	}
 	value, err := d.ReadValue()
 	return err == nil && json.Unmarshal(value, into) == nil
-}
-
-// member returns where the member with a name belongs; nil if there is none.
-func (r *Line) member(name []byte) any {
-	switch string(name) {
-	case "type":
-		return &r.Type
-	case "feed":
-		return &r.Feed
-	case "private":
-		return &r.Private
-	case "id":
-		return &r.ID
-	case "weak_id":
-		return &r.WeakID
-	case "language":
-		return &r.Language
-	case "updated":
-		return &r.Updated
-	case "published":
-		return &r.Published
-	case "title":
-		return &r.Title
-	case "summary":
-		return &r.Summary
-	case "content":
-		return &r.Content
-	case "links":
-		return &r.Links
-	case "authors":
-		return &r.Authors
-	case "categories":
-		return &r.Categories
-	case "extensions":
-		return &r.Extensions
-	case "deleted":
-		return &r.Deleted
-	case "source":
-		return &r.Source
-	case "raw":
-		return &r.Raw
-	}
-	return nil
-}
-
-// textMember returns where the member of a text with a name belongs; nil for base64.
-func textMember(t *feedhistory.Text, name []byte) any {
-	switch string(name) {
-	case "type":
-		return &t.Type
-	case "body":
-		return &t.Body
-	case "src":
-		return &t.Src
-	case "base":
-		return &t.Base
-	case "lang":
-		return &t.Lang
-	}
-	return nil
-}
-
-// linkMember returns where the member of a link with a name belongs; nil if there is none.
-func linkMember(l *feedhistory.Link, name []byte) any {
-	switch string(name) {
-	case "rel":
-		return &l.Rel
-	case "href":
-		return &l.Href
-	case "type":
-		return &l.Type
-	case "title":
-		return &l.Title
-	case "hreflang":
-		return &l.HrefLang
-	case "length":
-		return &l.Length
-	}
-	return nil
-}
-
-// personMember returns where the member of a person with a name belongs; nil if there is none.
-func personMember(p *feedhistory.Person, name []byte) any {
-	switch string(name) {
-	case "name":
-		return &p.Name
-	case "uri":
-		return &p.URI
-	case "email":
-		return &p.Email
-	}
-	return nil
 }
 
 // isOther reports whether a line is of another type, whose members may not have the

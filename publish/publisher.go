@@ -75,8 +75,9 @@ import (
 // is published; but after an error of the Output the call may have taken effect, or
 // will when the next call begins. It is always safe to repeat a call.
 //
-// If the context of a call ends, the call returns its error, and nothing of it is
-// published, unless it had taken effect already.
+// If the context of a call ends, even before its turn, the call returns its error, and nothing of
+// it is published, unless it had taken effect already. But it waits for the next entry of a
+// Batch.Source, which should end with the context, too.
 type Publisher struct {
 	Output Output
 	Base   string // Base is the URL under which the output is served; names are appended to it.
@@ -131,8 +132,9 @@ type Publisher struct {
 	Complete func(*feedhistory.Document) bool
 
 	form  int // of the feed; see currentForm
-	mu    sync.Mutex
-	cache *state // the result of the last call; valid if the output still has it
+	once  sync.Once
+	turn  chan struct{} // has room for the call at work
+	cache *state        // the result of the last call; valid if the output still has it
 	valid validWriter
 
 	least, most, mostQueued int // for tests; zero means leastIndexed, mostIndexed and mostQueued

@@ -1130,6 +1130,32 @@ func TestNilAndEmpty(t *testing.T) {
 }
 
 // A call whose context has ended publishes nothing, leaves no file, and frees the lock.
+// A call whose context ends before its turn returns, and the one at work goes on.
+func TestEndedBeforeTurn(t *testing.T) {
+	p := newPublisher(newMemory())
+	at, on, ended := make(chan bool), make(chan bool), make(chan error)
+	go func() {
+		_, err := p.Publish(t.Context(), Batch{Entries: entries(t, 1, 3), Check: func(Report) error {
+			at <- true
+			<-on
+			return nil
+		}})
+		ended <- err
+	}()
+	<-at
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(time.Millisecond, cancel)
+	require.ErrorIs(t, p.Append(ctx, entries(t, 4, 5)...), context.Canceled)
+	late, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	_, err := p.Publish(late, Batch{Entries: entries(t, 4, 5)})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	on <- true
+	require.NoError(t, <-ended)
+	require.NoError(t, p.Append(t.Context(), entries(t, 4, 5)...))
+	require.Len(t, fetch(t, p.Output, p.URL()).Entries, 8)
+}
+
 func TestCancelled(t *testing.T) {
 	out := &MemoryOutput{}
 	p := &Publisher{Output: out, Base: "https://example.org/", Split: compose.Split{Size: 2}}

@@ -2,6 +2,8 @@ package publish
 
 import (
 	"cmp"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -49,16 +51,16 @@ func (p *session) queue(s *state, now time.Time, ordered bool) *queue {
 	}
 	q.sorter = sorter.Sorter[queuedItem]{
 		Context: p.ctx, Compare: q.compare, Size: (*queuedItem).size,
-		Most: cmp.Or(p.mostQueued, mostQueued), Plain: true,
+		Most: cmp.Or(p.mostQueued, mostQueued), Plain: true, Append: appendQueued, Read: readQueued,
 	}
 	return q
 }
 
 func (q *queue) compare(a, b *queuedItem) int {
 	if q.ordered {
-		return cmp.Or(a.Change.Compare(b.Change), cmp.Compare(a.Number, b.Number))
+		return cmp.Or(a.change.Compare(b.change), cmp.Compare(a.number, b.number))
 	}
-	return cmp.Compare(a.Number, b.Number)
+	return cmp.Compare(a.number, b.number)
 }
 
 // note takes an item into account that is not to be published, because a later one of the call
@@ -90,7 +92,7 @@ func (q *queue) add(s *state, it item, text string) error {
 		q.kept = append(q.kept, it)
 		return nil
 	}
-	v := &queuedItem{Number: q.n, ID: it.id, Time: it.time, Change: at}
+	v := &queuedItem{number: q.n, id: it.id, time: it.time, change: at}
 	if it.entry != nil {
 		if err := v.leave(it.entry, text); err != nil {
 			return err
@@ -109,8 +111,8 @@ func (q *queue) checkIDs(fresh []idKey) error {
 		if err != nil {
 			return err
 		}
-		if idKeyOf(v.ID) == id {
-			return errTwice(v.ID)
+		if idKeyOf(v.id) == id {
+			return errTwice(v.id)
 		}
 	}
 	return nil
@@ -153,7 +155,7 @@ func (q *queue) items() iter.Seq2[item, error] {
 				yield(item{}, err)
 				return
 			}
-			some, size = append(some, v), size+len(v.Text)
+			some, size = append(some, v), size+len(v.text)
 			if (len(some) == mostRead || size > mostReadBytes) && !next() {
 				return
 			}
@@ -177,12 +179,12 @@ func (q *queue) read(some []*queuedItem) ([]item, error) {
 	}
 	size := len(before) + len(after)
 	for _, v := range some {
-		size += len(v.Text)
+		size += len(v.text)
 	}
 	text.Grow(size)
 	text.WriteString(before)
 	for _, v := range some {
-		text.WriteString(v.Text)
+		text.WriteString(v.text)
 	}
 	text.WriteString(after)
 	var entries []*feedhistory.Entry
@@ -195,31 +197,89 @@ func (q *queue) read(some []*queuedItem) ([]item, error) {
 	}
 	items := make([]item, len(some))
 	for i, v := range some {
-		items[i] = item{id: v.ID, time: v.Time}
-		if v.Text == "" {
+		items[i] = item{id: v.id, time: v.time}
+		if v.text == "" {
 			continue
 		}
-		if len(entries) == 0 || entries[0].ID != v.ID || !entries[0].Updated.Equal(v.Time) {
-			return nil, fmt.Errorf("entry %q was read as another one from a temporary file: %w", v.ID, ErrUnpublishable)
+		if len(entries) == 0 || entries[0].ID != v.id || !entries[0].Updated.Equal(v.time) {
+			return nil, fmt.Errorf("entry %q was read as another one from a temporary file: %w", v.id, ErrUnpublishable)
 		}
 		items[i].entry, entries = v.of(entries[0]), entries[1:]
 	}
 	return items, nil
 }
 
-// A queuedItem is an item in a queue. Its fields are exported for gob.
+// A queuedItem is an item in a queue.
 type queuedItem struct {
-	Number  int
-	ID      string
-	Time    time.Time
-	Change  time.Time
-	Text    string               // of an entry, in its permanent form; "" for a deletion
-	Authors []feedhistory.Person // of the entry's feed, if it has none itself
-	Source  time.Time            // of the entry's document
+	number  int
+	id      string
+	time    time.Time
+	change  time.Time
+	text    string               // of an entry, in its permanent form; "" for a deletion
+	authors []feedhistory.Person // of the entry's feed, if it has none itself
+	source  time.Time            // of the entry's document
+}
+
+// appendQueued appends an item as it is in the temporary file: its number, and its other parts, each after
+// its length.
+func appendQueued(b []byte, v *queuedItem) []byte {
+	b = binary.AppendUvarint(b, uint64(v.number))
+	for _, t := range []time.Time{v.time, v.change, v.source} {
+		b = append(b, 0)
+		before := len(b)
+		var err error
+		if b, err = t.AppendBinary(b); err != nil { // for a zone of minus one minute
+			b, _ = t.UTC().AppendBinary(b[:before])
+		}
+		b[before-1] = byte(len(b) - before)
+	}
+	part := func(s string) { b = append(binary.AppendUvarint(b, uint64(len(s))), s...) }
+	part(v.id)
+	part(v.text)
+	for _, p := range v.authors {
+		part(p.Name)
+		part(p.URI)
+		part(p.Email)
+	}
+	return b
+}
+
+// readQueued reads what appendQueued has appended.
+func readQueued(text string) (*queuedItem, error) {
+	broken := false
+	number := func() (n uint64) {
+		for shift := 0; text != "" && shift < 64; shift += 7 {
+			b := text[0]
+			text, n = text[1:], n|uint64(b&0x7f)<<shift
+			if b < 0x80 {
+				return n
+			}
+		}
+		broken = true
+		return 0
+	}
+	part := func() (s string) {
+		n := number()
+		if broken = broken || n > uint64(len(text)); !broken {
+			s, text = text[:n], text[n:]
+		}
+		return s
+	}
+	v := &queuedItem{number: int(number())}
+	for _, t := range []*time.Time{&v.time, &v.change, &v.source} {
+		broken = t.UnmarshalBinary([]byte(part())) != nil || broken
+	}
+	for v.id, v.text = part(), part(); text != "" && !broken; {
+		v.authors = append(v.authors, feedhistory.Person{Name: part(), URI: part(), Email: part()})
+	}
+	if broken {
+		return nil, errors.New("an item in a temporary file is damaged")
+	}
+	return v, nil
 }
 
 // size returns the approximate number of bytes an item takes in memory.
-func (v *queuedItem) size() int { return 300 + len(v.ID) + len(v.Text) }
+func (v *queuedItem) size() int { return 300 + len(v.id) + len(v.text) }
 
 // leave takes an entry's place, with its text.
 func (v *queuedItem) leave(e *feedhistory.Entry, text string) error {
@@ -227,18 +287,18 @@ func (v *queuedItem) leave(e *feedhistory.Entry, text string) error {
 	if err != nil {
 		return err
 	}
-	v.Text, v.Source = text, sourceTime(e)
+	v.text, v.source = text, sourceTime(e)
 	for _, p := range element.Authors {
-		v.Authors = append(v.Authors, feedhistory.Person{Name: p.Name, URI: p.URI, Email: p.Email})
+		v.authors = append(v.authors, feedhistory.Person{Name: p.Name, URI: p.URI, Email: p.Email})
 	}
 	return nil
 }
 
 // of returns an entry read from the file as one of its feed.
 func (v *queuedItem) of(e *feedhistory.Entry) *feedhistory.Entry {
-	if len(v.Authors) > 0 || !v.Source.IsZero() {
+	if len(v.authors) > 0 || !v.source.IsZero() {
 		head := *e.Head
-		head.Authors, head.Updated = v.Authors, v.Source
+		head.Authors, head.Updated = v.authors, v.source
 		e.Head = &head
 	}
 	return e

@@ -391,7 +391,7 @@ func isTimed(e *feedhistory.Entry) bool { return e.Updated.After(epoch) || e.Pub
 // words returns a digest of everything an entry says, in valid form, except its
 // update time, the signatures in addresses, and an unnecessary base.
 func (p *Publisher) words(e *feedhistory.Entry) digest {
-	if valid := p.repaired(e); valid != nil {
+	if valid := p.repaired(e, textOf(e)); valid != nil {
 		e = valid
 	}
 	element := textOf(e)

@@ -9,9 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
-	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -170,24 +170,27 @@ func (c *subscribeCommand) given(w *command.World) (urls []string, err error) {
 	return urls, nil
 }
 
-// feedAt returns the feed named by a web page. If the address is a feed's, or does not
-// answer now, it returns the address itself.
+// feedAt returns the feed named by a web page, in the first available format. If the address is a
+// feed's, or does not answer now, it returns the address itself.
 func feedAt(w *command.World, url string) (string, error) {
-	feeds, err := client(w).Discover(w.Ctx, url)
+	c := client(w)
+	defer c.CloseIdle()
+	feed, err := w.Resolve(c, url, func(address string) error {
+		doc, err := c.Get(w.Ctx, address)
+		if doc != nil { // a part of it is enough
+			return nil
+		}
+		return err
+	})
 	switch {
 	case w.Ctx.Err() != nil:
 		return "", w.Ctx.Err()
-	case err != nil:
-		return url, nil
-	case len(feeds) == 0:
+	case feed == url && command.IsNoFeed(err) && !errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("%s: this is not a feed, and it names none", url)
-	case slices.ContainsFunc(feeds, func(l feedhistory.Link) bool { return l.Href == url }):
-		return url, nil
-	case fleet.CheckURL(feeds[0].Href) != nil:
-		return "", fmt.Errorf("%s: this is not a feed, and the feed it names cannot be subscribed to: %s", url, feeds[0].Href)
+	case feed != url && (command.IsNoFeed(err) || fleet.CheckURL(feed) != nil):
+		return "", fmt.Errorf("%s: this is not a feed, and the feed it names cannot be subscribed to: %s", url, feed)
 	}
-	w.Tell(command.FeedOfPage(url, feeds[0]))
-	return feeds[0].Href, nil
+	return feed, nil
 }
 
 // An unsubscribeCommand is the verb unsubscribe.

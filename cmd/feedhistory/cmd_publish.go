@@ -311,11 +311,12 @@ type input struct {
 	firstTemplate string // the id of the first of them
 }
 
-// From largeSource entries on, garbage is collected more often, and from largestSource on, a
-// publication takes the memory it needs.
+// From largeSource entries on, garbage is collected more often. From largestSource on, the bound grows by
+// memoryOfEntry for each of them: their ids take most of it.
 const (
 	largeSource   = 1 << 16
 	largestSource = 1 << 20
+	memoryOfEntry = 100
 )
 
 // boundMemory lets garbage be until there is much of it, and returns a function to end that.
@@ -337,11 +338,13 @@ func (in *input) source(links *linkCheck) iter.Seq2[*feedhistory.Entry, error] {
 				case in.endBound == nil: // all entries are in memory
 				case in.n == largeSource:
 					debug.SetGCPercent(200)
-				case in.n == largestSource:
-					in.endBound()
+				case in.n >= largestSource && in.n%largeSource == 0:
+					debug.SetMemoryLimit(int64(in.n) * memoryOfEntry)
 				}
 				links.see(e)
-				in.seeTemplates(e)
+				if in.endBound == nil {
+					in.seeTemplates(e.ID, e.Content().Body)
+				}
 			}
 			if !yield(e, err) || err != nil {
 				return
@@ -406,6 +409,7 @@ func (c *publishCommand) loadLines(text io.Reader, piped bool, close func() erro
 			loaded.deleted = append(loaded.deleted, feedhistory.Tombstone{Ref: r.ID, When: r.Deleted.When})
 			return nil, nil
 		}
+		loaded.seeTemplates(r.ID, r.Content.Body)
 		return entryOf(r)
 	}
 	loaded.entries = func(yield func(*feedhistory.Entry, error) bool) {
@@ -857,14 +861,13 @@ var (
 
 // seeTemplates counts an entry with tags a site generator should have replaced: Hugo's shortcodes,
 // and Liquid.
-func (in *input) seeTemplates(e *feedhistory.Entry) {
-	body := e.Content().Body
+func (in *input) seeTemplates(id, body string) {
 	if !strings.Contains(body, "{{") && !strings.Contains(body, "{%") {
 		return // at a hundredth of the time
 	}
 	if templates.MatchString(codeBlocks.ReplaceAllString(body, "")) {
 		in.templates++
-		in.firstTemplate = cmp.Or(in.firstTemplate, e.ID)
+		in.firstTemplate = cmp.Or(in.firstTemplate, id)
 	}
 }
 

@@ -68,7 +68,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil {
 		return w.Status(terminal.UsageError(err.Error()), nil)
 	}
-	w.SetBy = config.SetBy
+	w.SetBy, w.AllVerbs = config.SetBy, len(config.all) > 0
 	call, err := w.Parse(&line, args, kong.Description(description+settingsPlace()), kong.Resolvers(config),
 		kong.Vars{"db": database.DefaultDB(), "kinds": readers.KindNames()})
 	if parse, wrong := errors.AsType[*kong.ParseError](err); wrong {

@@ -734,6 +734,24 @@ func TestConfigMessages(t *testing.T) {
 	require.Contains(t, stderr, dir+": is a directory")
 }
 
+// TestVerbAlone compares what a verb says if its flags are read alone and, for a setting, with those of all
+// verbs.
+func TestVerbAlone(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.toml")
+	t.Setenv("FEEDHISTORY_CONFIG", file)
+	for name := range leaves(t) {
+		for _, flags := range []string{"--help", "-qh", "--version", "--no-such-flag", "--quiet=x", "--db= --pace=x --format=y"} {
+			var answers [2][]any
+			for i, setting := range []string{"", "quiet = false"} {
+				require.NoError(t, os.WriteFile(file, []byte(setting), 0o600))
+				status, stdout, stderr := call(t.Context(), "", strings.Fields(name+" "+flags)...)
+				answers[i] = []any{status, stdout, stderr}
+			}
+			require.Equal(t, answers[0], answers[1], "%s %s", name, flags)
+		}
+	}
+}
+
 // A message about a bad line of input names the line, or what the line is about.
 func TestLineMessages(t *testing.T) {
 	produce := []string{"produce", "--base", "https://example.org/", "--listen", "127.0.0.1:0", "--protocol"}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"compress/flate"
 	"context"
+	"encoding/binary"
 	"encoding/gob"
 	"fmt"
 	"io"
@@ -17,7 +18,7 @@ import (
 // usual is the size of the values in memory if Sorter.Most is zero.
 const usual = 16 << 20
 
-// A Sorter sorts any number of values, which gob can encode. Those it has no room for in memory
+// A Sorter sorts any number of values. Those it has no room for in memory
 // are in a temporary file, as sorted runs. Close it after use.
 type Sorter[T any] struct {
 	Context context.Context
@@ -27,11 +28,17 @@ type Sorter[T any] struct {
 	Create  func() (*os.File, error) // creates the file; nil means CreateTemp
 	Plain   bool                     // do not compress the file
 
+	// Append appends a value to b, and Read reads it from all of text; text may be kept. Nil means gob's
+	// form, which takes longer.
+	Append func(b []byte, v *T) []byte
+	Read   func(text string) (*T, error)
+
 	memory []*T
 	bytes  int
 	file   *os.File
 	packed *flate.Writer
 	runs   []int64 // where each run ends in the file
+	buffer []byte  // of the value being written or read
 }
 
 // Add adds a value.
@@ -65,16 +72,17 @@ func (s *Sorter[T]) spill() (err error) {
 	}
 	slices.SortFunc(s.memory, s.Compare)
 	buffer := bufio.NewWriterSize(s.file, 64<<10)
-	text, end := gob.NewEncoder(buffer), func() error { return nil }
+	to, end := io.Writer(buffer), func() error { return nil }
 	if !s.Plain {
 		if s.packed == nil {
 			s.packed, _ = flate.NewWriter(nil, flate.BestSpeed) // only a wrong level is an error
 		}
 		s.packed.Reset(buffer)
-		text, end = gob.NewEncoder(s.packed), s.packed.Close
+		to, end = s.packed, s.packed.Close
 	}
+	encode := s.encoder(to)
 	for _, v := range s.memory {
-		if err := text.Encode(v); err != nil {
+		if err := encode(v); err != nil {
 			return s.failure(err)
 		}
 	}
@@ -86,6 +94,45 @@ func (s *Sorter[T]) spill() (err error) {
 	clear(s.memory)
 	s.memory, s.bytes = s.memory[:0], 0
 	return s.failure(err)
+}
+
+// encoder returns a function to write a value.
+func (s *Sorter[T]) encoder(to io.Writer) func(*T) error {
+	if s.Append == nil {
+		text := gob.NewEncoder(to)
+		return func(v *T) error { return text.Encode(v) }
+	}
+	var size [binary.MaxVarintLen64]byte
+	return func(v *T) error {
+		s.buffer = s.Append(s.buffer[:0], v)
+		if _, err := to.Write(binary.AppendUvarint(size[:0], uint64(len(s.buffer)))); err != nil {
+			return err
+		}
+		_, err := to.Write(s.buffer)
+		return err
+	}
+}
+
+// decoder returns a function to read the next value; io.EOF at the end.
+func (s *Sorter[T]) decoder(from *bufio.Reader) func() (*T, error) {
+	if s.Read == nil {
+		text := gob.NewDecoder(from)
+		return func() (*T, error) {
+			v := new(T)
+			return v, text.Decode(v)
+		}
+	}
+	return func() (*T, error) {
+		size, err := binary.ReadUvarint(from)
+		if err != nil {
+			return nil, err
+		}
+		s.buffer = slices.Grow(s.buffer[:0], int(size))[:size]
+		if _, err := io.ReadFull(from, s.buffer); err != nil {
+			return nil, io.ErrUnexpectedEOF
+		}
+		return s.Read(string(s.buffer))
+	}
 }
 
 // failure returns the error of an operation on the file: the context's, if it has ended.
@@ -144,15 +191,11 @@ func (s *Sorter[T]) begin() (runs []run[T], err error) {
 	}}
 	from := int64(0)
 	for _, end := range s.runs {
-		var file io.Reader = bufio.NewReader(io.NewSectionReader(s.file, from, end-from))
+		var file io.Reader = io.NewSectionReader(s.file, from, end-from)
 		if !s.Plain {
-			file = flate.NewReader(file)
+			file = flate.NewReader(bufio.NewReader(file))
 		}
-		text := gob.NewDecoder(file)
-		nexts = append(nexts, func() (*T, error) {
-			v := new(T)
-			return v, text.Decode(v)
-		})
+		nexts = append(nexts, s.decoder(bufio.NewReader(file)))
 		from = end
 	}
 	for _, next := range nexts {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"os"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,15 +23,23 @@ type value struct {
 
 func byNumber(a, b *value) int { return cmp.Compare(a.N, b.N) }
 
-// TestSorted checks the order with all values in memory, and with most in a file, compressed or not.
+// TestSorted checks the order with all values in memory, and with most in a file, compressed or not, by gob or
+// otherwise.
 func TestSorted(t *testing.T) {
 	for _, most := range []int{0, 100} {
-		for _, plain := range []bool{false, true} {
-			files := 0
+		for form := range 4 {
+			plain, files := form&1 > 0, 0
 			s := Sorter[value]{Context: t.Context(), Compare: byNumber, Size: func(v *value) int { return 10 + len(v.Text) }, Most: most, Plain: plain}
 			s.Create = func() (*os.File, error) {
 				files++
 				return CreateTemp()
+			}
+			if form&2 > 0 {
+				s.Append = func(b []byte, v *value) []byte { return append(strconv.AppendInt(b, int64(v.N), 10), ' ') }
+				s.Read = func(text string) (*value, error) {
+					n, err := strconv.Atoi(strings.TrimSuffix(text, " "))
+					return &value{N: n}, err
+				}
 			}
 			for n := range 1000 {
 				require.NoError(t, s.Add(&value{N: n * 7919 % 1000, Text: "text", from: n + 1}))
@@ -59,4 +69,40 @@ func TestFailure(t *testing.T) {
 	require.NoError(t, s.Add(&value{N: 1}))
 	require.ErrorIs(t, s.Add(&value{N: 2}), broken)
 	s.Close()
+}
+
+// TestDamage cuts the file, or changes it.
+func TestDamage(t *testing.T) {
+	for _, size := range []int64{1, 2, 8, 9} {
+		var f *os.File
+		s := Sorter[value]{Context: t.Context(), Compare: byNumber, Size: func(*value) int { return 1 }, Most: 1, Plain: true}
+		s.Create = func() (_ *os.File, err error) {
+			f, err = CreateTemp()
+			return f, err
+		}
+		s.Append = func(b []byte, v *value) []byte { return append(b, "four"...) }
+		s.Read = func(text string) (*value, error) {
+			if text != "four" {
+				return nil, errors.New("damaged")
+			}
+			return new(value), nil
+		}
+		for range 3 {
+			require.NoError(t, s.Add(new(value)))
+		}
+		if size < 9 {
+			require.NoError(t, f.Truncate(size))
+		} else {
+			_, err := f.WriteAt([]byte("x"), 1)
+			require.NoError(t, err)
+		}
+		var err error
+		for _, err = range s.Sorted() {
+			if err != nil {
+				break
+			}
+		}
+		require.Error(t, err, size)
+		s.Close()
+	}
 }

@@ -614,7 +614,7 @@ func (c *Cursor) HTML(div bool, baseOf func() string) (body, base string) {
 				b.WriteString(c.doc[c.start:c.end])
 			}
 		case CData:
-			_, _ = textEscaper().WriteString(&b, strings.ToValidUTF8(string(c.AppendText(nil)), "\uFFFD"))
+			textEscaper.write(&b, validUTF8(string(c.AppendText(nil))))
 		}
 	}
 	return strings.Trim(b.String(), " \t\r\n"), base

@@ -6,7 +6,6 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -829,23 +828,12 @@ func (x *expander) value(name string) (value string, ok bool) {
 }
 
 var (
-	sectionEscaper = newEscaper("]]>", "]]]]><![CDATA[>", "\r", "]]>&#13;<![CDATA[")
-	textEscaper    = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;")
-	attrEscaper    = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;",
+	textEscaper = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;")
+	attrEscaper = newEscaper("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;",
 		`"`, "&#34;", "\t", "&#9;", "\n", "&#10;")
+	forbidden      = newEscaper()
+	sectionEscaper = strings.NewReplacer("]]>", "]]]]><![CDATA[>", "\r", "]]>&#13;<![CDATA[")
 )
-
-// newEscaper makes a replacer that also removes the characters XML forbids.
-func newEscaper(oldnew ...string) func() *strings.Replacer {
-	return sync.OnceValue(func() *strings.Replacer {
-		for c := range ' ' {
-			if c != '\t' && c != '\n' && c != '\r' {
-				oldnew = append(oldnew, string(c), "")
-			}
-		}
-		return strings.NewReplacer(append(oldnew, "\ufffe", "", "\uffff", "")...)
-	})
-}
 
 // IsDense reports whether a text is written sparingly: it is large, or escapes make it more than
 // two and a half times as long.
@@ -854,7 +842,7 @@ func IsDense(length, escaped int) bool { return length >= 4<<20 || 2*escaped > 5
 // WriteText writes characters as XML text. One full of characters to escape is a CDATA section, if
 // shorter: no text becomes more than four times as long, and HTML full of escapes not twice.
 func WriteText(b *strings.Builder, s string) {
-	s = strings.ToValidUTF8(s, "\uFFFD")
+	s = validUTF8(s)
 	returns, amps := strings.Count(s, "\r"), strings.Count(s, "&")
 	escaped := len(s) + 4*(returns+amps) + 3*(strings.Count(s, "<")+strings.Count(s, ">"))
 	inHTML := 6*amps > len(s)+4<<10
@@ -862,13 +850,15 @@ func WriteText(b *strings.Builder, s string) {
 		if section := len(s) + 16*returns + 12*strings.Count(s, "]]>"); section < escaped {
 			b.Grow(section + len("<![CDATA[]]>"))
 			b.WriteString("<![CDATA[")
-			_, _ = sectionEscaper().WriteString(b, s)
+			var allowed strings.Builder // without a character between the ends of "]]>"
+			forbidden.write(&allowed, s)
+			_, _ = sectionEscaper.WriteString(b, allowed.String())
 			b.WriteString("]]>")
 			return
 		}
 	}
 	b.Grow(escaped)
-	_, _ = textEscaper().WriteString(b, s)
+	textEscaper.write(b, s)
 }
 
 // WriteAttr writes an attribute, with the space before it.
@@ -876,22 +866,8 @@ func WriteAttr(b *strings.Builder, name, value string) {
 	b.WriteByte(' ')
 	b.WriteString(name)
 	b.WriteString(`="`)
-	if isPlainAttr(value) {
-		b.WriteString(value)
-	} else {
-		_, _ = attrEscaper().WriteString(b, strings.ToValidUTF8(value, "\uFFFD"))
-	}
+	attrEscaper.write(b, validUTF8(value))
 	b.WriteByte('"')
-}
-
-// isPlainAttr reports whether a value is ASCII and needs no escapes between quotes.
-func isPlainAttr(value string) bool {
-	for i := range len(value) {
-		if c := value[i]; c >= utf8.RuneSelf || c == '"' || c == '>' || class[c]&(valueStop|decodeValue) != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // Trim returns a text without the white space of XML around it.

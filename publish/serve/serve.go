@@ -63,7 +63,8 @@ type Document struct {
 func (d Document) Serve(w http.ResponseWriter, r *http.Request) error {
 	r = combined(r)
 	h := w.Header()
-	answer := &response{ResponseWriter: w, content: d.Content, open: d.Open, ok: http.StatusOK}
+	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
+	answer := &response{ResponseWriter: w, content: d.Content, open: d.Open, ok: http.StatusOK, limited: ok && server.WriteTimeout >= filePieces*pieceTime}
 	if answer.content == nil && answer.open == nil {
 		answer.content = new(bytes.Reader)
 	}
@@ -170,6 +171,7 @@ type response struct {
 	size    int64                         // of the content; negative if unknown
 	ok      int                           // the status in place of 200
 	part    bool                          // whether only a part of the content is sent
+	limited bool                          // whether the server has set a deadline for all of the answer, with time for pieces of a file
 	err     error                         // of opening the content; nothing is sent then
 }
 
@@ -267,9 +269,15 @@ func (w *response) ReadFrom(r io.Reader) (int64, error) {
 
 // sendFile sends a part of a file, which the system may copy by itself: many pieces at once.
 func (w *response) sendFile(f fs.File, size int64) (sent int64, err error) {
-	control := http.NewResponseController(w.ResponseWriter)
+	if size <= smallFile {
+		b := make([]byte, size)
+		n, err := io.ReadFull(f, b)
+		w.limit()
+		n, failed := w.ResponseWriter.Write(b[:n])
+		return int64(n), cmp.Or(err, failed)
+	}
 	for sent < size && err == nil {
-		_ = control.SetWriteDeadline(time.Now().Add(filePieces * pieceTime))
+		w.limit()
 		var n int64
 		n, err = io.CopyN(w.ResponseWriter, f, min(size-sent, filePieces*pieceSize))
 		sent += n
@@ -277,7 +285,18 @@ func (w *response) sendFile(f fs.File, size int64) (sent int64, err error) {
 	return sent, err
 }
 
+// limit limits the time for the next pieces of a file. Where the server has, the first ones need no other
+// deadline, which costs as much as the header.
+func (w *response) limit() {
+	if w.limited {
+		w.limited = false
+		return
+	}
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(filePieces * pieceTime))
+}
+
 const (
+	smallFile  = 3 << 10          // sent in one packet with the header; of a larger one, the system's copy takes less time
 	pieceSize  = 64 << 10         // written at once
 	pieceTime  = 30 * time.Second // for the client to take a piece
 	filePieces = 16               // of a file at once

@@ -2,11 +2,14 @@ package serve
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -95,3 +98,40 @@ func TestStreamBreaksOff(t *testing.T) {
 }
 
 func begin() (end func(), err error) { return func() {}, nil }
+
+// deadlines counts the deadlines set for writing.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	n int
+}
+
+func (d *deadlines) SetWriteDeadline(time.Time) error {
+	d.n++
+	return nil
+}
+
+// TestFileDeadline counts deadlines: the first pieces of a file have one, whoever sets it, and the rest their own.
+func TestFileDeadline(t *testing.T) {
+	dir := t.TempDir()
+	for _, test := range []struct {
+		size    int
+		timeout time.Duration // the server's
+		set     int
+	}{
+		{1000, 0, 1}, {1000, time.Minute, 1}, {1000, 10 * time.Minute, 0}, {100_000, 0, 1}, {100_000, 10 * time.Minute, 0},
+		{filePieces*pieceSize + 1, 0, 2}, {filePieces*pieceSize + 1, time.Minute, 2}, {filePieces*pieceSize + 1, 10 * time.Minute, 1},
+	} {
+		name := filepath.Join(dir, "file")
+		data := bytes.Repeat([]byte("a b c d "), test.size/8+1)[:test.size]
+		require.NoError(t, os.WriteFile(name, data, 0o600))
+		f, err := os.Open(name)
+		require.NoError(t, err)
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r = r.WithContext(context.WithValue(r.Context(), http.ServerContextKey, &http.Server{WriteTimeout: test.timeout}))
+		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		require.NoError(t, Document{Tag: "t", Content: f}.Serve(w, r))
+		require.NoError(t, f.Close())
+		require.Equal(t, data, w.Body.Bytes())
+		require.Equal(t, test.set, w.n, "%+v", test)
+	}
+}

@@ -5,6 +5,7 @@ package command
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -53,6 +55,7 @@ type World struct {
 	Stdin         io.Reader
 	Stdout        io.Writer
 	SetBy         func(flag string) string // what has set a flag missing on the command line; nil or "" means nothing
+	AllVerbs      bool                     // Parse needs the flags of all verbs, whatever the command line names
 	terminal.Voice
 }
 
@@ -68,13 +71,49 @@ func NewWorld(ctx context.Context, name string, globals *Globals, stdin io.Reade
 
 // Parse reads a command line. The error may be a StatusError, after --help or --version.
 func (w *World) Parse(line any, args []string, options ...kong.Option) (*kong.Context, error) {
+	args = terminal.AsFlags(args)
+	if others := otherVerbs(line, args); others != nil && !w.AllVerbs {
+		call, err := w.parse(line, args, append(slices.Clip(options), others))
+		if _, wrong := errors.AsType[*kong.ParseError](err); !wrong {
+			return call, err
+		}
+	}
+	return w.parse(line, args, options) // a fault may be about another verb
+}
+
+// otherVerbs returns an option to leave out all verbs but the one at the beginning of a command line; nil if
+// there is none, or a hidden one, which may be about all. Their flags take most of the time of a short run.
+func otherVerbs(line any, args []string) kong.Option {
+	if len(args) == 0 {
+		return nil
+	}
+	var others []string
+	of, found := reflect.TypeOf(line).Elem(), false
+	for i := range of.NumField() {
+		verb := of.Field(i)
+		name := cmp.Or(verb.Tag.Get("name"), strings.ToLower(verb.Name))
+		_, isVerb := verb.Tag.Lookup("cmd")
+		_, isHidden := verb.Tag.Lookup("hidden")
+		if isVerb && !isHidden && name == args[0] {
+			found = true
+		} else if isVerb {
+			others = append(others, verb.Name)
+		}
+	}
+	if !found {
+		return nil
+	}
+	return kong.IgnoreFields(`^` + of.Name() + `\.(` + strings.Join(others, "|") + `)$`)
+}
+
+func (w *World) parse(line any, args []string, options []kong.Option) (*kong.Context, error) {
 	ended := -1 // the status asked for by --help or --version
 	parser := kong.Must(line, append(options,
 		kong.Name(w.Command), kong.Vars{"version": terminal.Version(w.Command), "agent": "feedhistory/" + feedhistory.Version},
 		kong.Writers(w.Stdout, w.Stderr), kong.Exit(func(status int) { ended = status }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: terminal.Columns}),
 	)...)
-	call, err := parser.Parse(terminal.BehindVerb(parser.Model.Node, terminal.AsFlags(args)))
+	call, err := parser.Parse(terminal.BehindVerb(parser.Model.Node, args))
 	if failed := w.Stdout.(*terminal.StdoutWriter).Failed.Load(); failed != nil { // the help, or the version, could not be printed
 		return nil, *failed
 	}

@@ -463,24 +463,21 @@ func CheckProtocol(call *kong.Context, protocol string) error {
 	return nil
 }
 
-// wordings are the parser's messages about a flag or an argument, and ours.
-var wordings = []struct {
-	theirs *regexp.Regexp
-	ours   string
-}{
-	{regexp.MustCompile(`^(--[\w-]+): expected [\w ]+ value but got "(-\d[^"]*)" \(short flag\).*$`), `$1: $2 is negative`},
-	{regexp.MustCompile(`^(--[\w-]+): expected [\w ]+ value but got "([^"]*)" \((?:short|long) flag\).*$`), `$1: if its value begins with a hyphen, write $1=$2`},
-	{regexp.MustCompile(`expected [\w ]+ value but got "EOL" \(<EOL>\)$`), `the value is missing`},
-	{regexp.MustCompile(`expected a valid \d+ bit u?int but got "(-?\d+)"`), `$1 is too large`},
-	{regexp.MustCompile(`expected a valid \d+ bit u?int but got (".*")`), `$1 is not a whole number`},
-	{regexp.MustCompile(`expected duration but got (".*?")(: time: .*)?$`), `$1 is not a time such as 500ms, 10s or 1h`},
-	{regexp.MustCompile(`bool value must be true, .* but got (".*")`), `$1 is neither true nor false; without a value, the flag means true`},
-	{regexp.MustCompile(`^(\S+) must be one of (.*) but got (".*")$`), `$1: $3 is none of $2`},
-	{regexp.MustCompile(`^(--\S+) and (--\S+) can't be used together$`), `$1 and $2 exclude each other`},
-	{regexp.MustCompile(`^missing flags: (\S+)$`), `missing flag: $1`},
-	{regexp.MustCompile(`^expected one of `), `name a verb: `},
-	{regexp.MustCompile(`^(?:expected|missing positional arguments) "?(.*?)"?$`), `an argument is missing: $1`},
-	{regexp.MustCompile(`^unknown flag `), `there is no flag `},
+// wordings are the parser's messages about a flag or an argument, as expressions, and ours.
+var wordings = [][2]string{
+	{`^(--[\w-]+): expected [\w ]+ value but got "(-\d[^"]*)" \(short flag\).*$`, `$1: $2 is negative`},
+	{`^(--[\w-]+): expected [\w ]+ value but got "([^"]*)" \((?:short|long) flag\).*$`, `$1: if its value begins with a hyphen, write $1=$2`},
+	{`expected [\w ]+ value but got "EOL" \(<EOL>\)$`, `the value is missing`},
+	{`expected a valid \d+ bit u?int but got "(-?\d+)"`, `$1 is too large`},
+	{`expected a valid \d+ bit u?int but got (".*")`, `$1 is not a whole number`},
+	{`expected duration but got (".*?")(: time: .*)?$`, `$1 is not a time such as 500ms, 10s or 1h`},
+	{`bool value must be true, .* but got (".*")`, `$1 is neither true nor false; without a value, the flag means true`},
+	{`^(\S+) must be one of (.*) but got (".*")$`, `$1: $3 is none of $2`},
+	{`^(--\S+) and (--\S+) can't be used together$`, `$1 and $2 exclude each other`},
+	{`^missing flags: (\S+)$`, `missing flag: $1`},
+	{`^expected one of `, `name a verb: `},
+	{`^(?:expected|missing positional arguments) "?(.*?)"?$`, `an argument is missing: $1`},
+	{`^unknown flag `, `there is no flag `},
 }
 
 // UsageText returns the message of an error, without the name of its verb, which the user has
@@ -511,8 +508,8 @@ func inOurs(text string, parse *kong.ParseError) string {
 		}
 	}
 	for _, w := range wordings {
-		if w.theirs.MatchString(text) {
-			return wordList(w.theirs.ReplaceAllString(text, w.ours))
+		if theirs := regexp.MustCompile(w[0]); theirs.MatchString(text) { // here, because nearly no run needs it
+			return wordList(theirs.ReplaceAllString(text, w[1]))
 		}
 	}
 	return text

@@ -208,8 +208,9 @@ func (r *StdinReader) begin() {
 	}
 	r.chunks = make(chan chunk)
 	go func() {
-		for {
-			data := make([]byte, 64<<10)
+		var buffers [2][64 << 10]byte // Read takes a chunk when it has copied the one before
+		for i := 0; ; i++ {
+			data := buffers[i%2][:]
 			n, err := r.In.Read(data)
 			select {
 			case r.chunks <- chunk{data[:n], err}:

@@ -214,6 +214,7 @@ type adder struct {
 	log   *slog.Logger
 
 	found    serve.Cache[string, feedhistory.Links] // the feeds of added pages, by the URLs of the pages
+	formats  serve.Cache[string, feedhistory.Links] // the other formats of these feeds, by the URLs of the feeds
 	failures serve.Cache[string, error]             // the failures of last polls, by the URLs of feeds
 	outcomes serve.Cache[string, string]            // messages for the next page, by random keys
 	late     serve.Cache[string, bool]              // the feeds whose first poll outlasts the trial, by URL
@@ -353,10 +354,16 @@ func (a *adder) polled(ctx context.Context, before *mirror.Feed, err error) {
 	if failed != nil {
 		return
 	}
-	if err == nil {
+	_, isParsed := errors.AsType[*feedhistory.ParseError](err)
+	switch formats, _ := a.formats.Get(feed.URL); {
+	case err == nil:
 		failed = a.recognise(ctx, feed, before.Polls == 0)
-	} else if _, ok := errors.AsType[*feedhistory.ParseError](err); ok && feed.Head == "" {
-		failed = a.discover(ctx, feed)
+	case feed.Head != "":
+	case len(formats) > 0 && command.IsNoFeed(err):
+		a.formats.Put(formats[0].Href, formats[1:])
+		failed = a.become(ctx, feed.URL, formats[0].Href)
+	case isParsed:
+		failed = a.discover(ctx, feed, err)
 	}
 	if _, isLate := a.late.Get(feed.URL); isLate && failed == nil {
 		a.late.Drop(feed.URL)
@@ -407,24 +414,29 @@ func (a *adder) recognise(ctx context.Context, feed *mirror.Feed, isNew bool) er
 	return a.replace(ctx, feed.URL, other.URL)
 }
 
-// discover looks for the feeds of a page. If there is one, it replaces the
+// discover looks for the feeds of a page, given the error of reading it. If there is one, it replaces the
 // page; if there are several, a person chooses.
-func (a *adder) discover(ctx context.Context, page *mirror.Feed) error {
+func (a *adder) discover(ctx context.Context, page *mirror.Feed, err error) error {
 	if looked, _ := a.found.Get(page.URL); looked != nil {
 		return nil // it was looked at before, or came from another page: circular links are not followed
 	}
 	a.found.Put(page.URL, feedhistory.Links{})
-	links, err := a.client(page.URL).Discover(ctx, page.URL)
-	if err != nil {
-		return err
+	addressed := func(links feedhistory.Links) (feeds feedhistory.Links) {
+		for _, link := range links {
+			if address, wrong := feedAddress(link.Href); wrong == "" && address != page.URL {
+				link.Href = address
+				feeds = append(feeds, link)
+			}
+		}
+		return feeds
 	}
-	var feeds feedhistory.Links
+	links := command.FeedsOf(ctx, a.client(page.URL), page.URL, err)
 	for _, link := range links {
-		if address, wrong := feedAddress(link.Href); wrong == "" && address != page.URL {
-			link.Href = address
-			feeds = append(feeds, link)
+		if address, wrong := feedAddress(link.Href); wrong == "" {
+			a.formats.Put(address, addressed(command.FormatsOf(err, link.Href)))
 		}
 	}
+	feeds := addressed(links)
 	isOfComments := func(l feedhistory.Link) bool { return l.Rel == "replies" }
 	if articles := slices.DeleteFunc(slices.Clone(feeds), isOfComments); len(articles) == 1 {
 		feeds = articles // hardly anybody means the comments
@@ -433,22 +445,26 @@ func (a *adder) discover(ctx context.Context, page *mirror.Feed) error {
 		a.found.Put(page.URL, append(feedhistory.Links{}, feeds...))
 		return nil
 	}
-	only := feeds[0].Href
+	return a.become(ctx, page.URL, feeds[0].Href)
+}
+
+// become replaces a page, or a missing format of a feed, by a feed.
+func (a *adder) become(ctx context.Context, page, only string) error {
 	if known, err := a.feeds.like(ctx, only); err != nil {
 		return err
 	} else if known != nil {
-		return a.replace(ctx, page.URL, known.URL)
+		return a.replace(ctx, page, known.URL)
 	}
 	a.found.Put(only, feedhistory.Links{})
 	if a.keys != nil {
-		if err := a.setLogin(ctx, only, func() error { _, err := a.keys.Pass(page.URL, only); return err }); err != nil {
+		if err := a.setLogin(ctx, only, func() error { _, err := a.keys.Pass(page, only); return err }); err != nil {
 			return err
 		}
 	}
 	if _, err := a.add(ctx, only, readers.Outline{}); err != nil {
 		return err
 	}
-	return a.replace(ctx, page.URL, only)
+	return a.replace(ctx, page, only)
 }
 
 // replace removes a feed without entries because another one has them.

@@ -63,6 +63,16 @@ func TestAddLate(t *testing.T) {
 	require.Contains(t, w.page("/feeds/"+w.nameOf("/news.rss"), http.StatusOK), "feedhistory sync --db &#39;my feeds.db&#39; --backfill ")
 }
 
+// If the preferred format of a page's feed is not there, another one is added.
+func TestAddOtherFormat(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	status, body, _ := w.post(url.Values{"url": {w.feedURL("/formats.html")}})
+	require.Equal(t, http.StatusSeeOther, status, body)
+	require.Eventually(t, func() bool { return slices.Equal(w.feeds(), []string{"/news.rss"}) }, patience, 5*time.Millisecond)
+	require.NotEmpty(t, w.settle(w.feedURL("/news.rss"), 0).Head)
+}
+
 // The owner of a private server adds a feed with its login, which is kept apart; a failed addition
 // leaves nothing behind.
 func TestAddWithLogin(t *testing.T) {

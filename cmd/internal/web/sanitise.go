@@ -74,10 +74,6 @@ var (
 	pixels    = regexp.MustCompile(`^[1-9][0-9]{0,4}$`)
 	madeID    = regexp.MustCompile(`^[tv][0-9]*-\S{1,200}$`)
 	alignment = regexp.MustCompile(`^to-(left|right|center)$`)
-	plainWord = regexp.MustCompile(`^[A-Za-z-]{1,30}$`)
-	geometry  = regexp.MustCompile(`^[-+0-9.,%A-Za-z \t\r\n]+$`) // lengths, lists of points, and paths
-	colour    = regexp.MustCompile(`^(#[0-9A-Fa-f]{3,8}|[A-Za-z]{1,30}|rgba?\([0-9., %]{1,40}\))$`)
-	moves     = regexp.MustCompile(`^((translate|scale|rotate|skewX|skewY|matrix)\([-+0-9.,eE \t\r\n]+\)[ ,\t\r\n]*)+$`)
 )
 
 // MathML Core without its links, and the shapes of SVG.
@@ -88,6 +84,10 @@ var (
 )
 
 func newPolicy() *bluemonday.Policy {
+	plainWord := regexp.MustCompile(`^[A-Za-z-]{1,30}$`)
+	geometry := regexp.MustCompile(`^[-+0-9.,%A-Za-z \t\r\n]+$`) // lengths, lists of points, and paths
+	colour := regexp.MustCompile(`^(#[0-9A-Fa-f]{3,8}|[A-Za-z]{1,30}|rgba?\([0-9., %]{1,40}\))$`)
+	moves := regexp.MustCompile(`^((translate|scale|rotate|skewX|skewY|matrix)\([-+0-9.,eE \t\r\n]+\)[ ,\t\r\n]*)+$`)
 	p := bluemonday.NewPolicy()
 	p.AllowStandardURLs()
 	p.RequireNoReferrerOnLinks(true)
