@@ -172,7 +172,7 @@ func (f *subject) see(l *fetchResult) {
 func (s *session) begin(kind Kind) {
 	s.loops.Begin()
 	s.ahead.Begin()
-	s.kind, s.meter.used.barren, s.meter.used.empty = kind, 0, 0
+	s.kind, s.meter.used.barren, s.meter.used.empty, s.meter.vacant = kind, 0, 0, 0
 }
 
 // yieldDocument yields a document, with the gaps within it.
@@ -512,10 +512,14 @@ func (s *session) count(l *fetchResult, fresh bool) {
 	if s.kind == KindArchived && s.loops.RepeatsFirst(l.doc.facts()) {
 		fresh = true
 	}
+	isVacant := len(l.doc.Entries)+len(l.doc.Deleted) == 0
+	if isVacant {
+		s.meter.vacant++
+	}
 	switch {
 	case fresh:
-		s.meter.used.barren, s.meter.used.empty = 0, 0
-	case s.kind == KindArchived && l.err == nil && len(l.doc.Entries)+len(l.doc.Deleted) == 0:
+		s.meter.used.barren, s.meter.used.empty, s.meter.vacant = 0, 0, 0
+	case s.kind == KindArchived && l.err == nil && isVacant:
 		s.meter.used.empty++
 	default:
 		s.meter.used.barren++
@@ -533,7 +537,7 @@ func (s *session) forbids(url string) *Gap {
 		return nil
 	case s.meter.barren():
 		return &Gap{URL: url, Reason: ReasonBarren,
-			Err: fmt.Errorf("%d documents in a row brought nothing new; %d of them had no entry", s.meter.used.barren+s.meter.used.empty, s.meter.used.empty)}
+			Err: fmt.Errorf("%d documents in a row brought nothing new; %d of them had no entry", s.meter.used.barren+s.meter.used.empty, s.meter.vacant)}
 	}
 	if s.meter.isLate() {
 		return &Gap{URL: url, Reason: ReasonBudget, Err: fmt.Errorf("spent: the time of the walk, %v; it has read %d documents", s.meter.most.Time, s.meter.used.Documents)}
