@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -80,6 +81,9 @@ func Failure(arg string, err error) error {
 		return wrong
 	}
 	name := DocumentName(arg)
+	if to := target(arg, err); to != "" {
+		name += ": it leads to " + Address(to)
+	}
 	what, todo := Detail(err), Remedy(err)
 	parse, ok := errors.AsType[*feedhistory.ParseError](err)
 	switch {
@@ -97,6 +101,27 @@ func Failure(arg string, err error) error {
 		what += "; " + todo
 	}
 	return errors.New(name + ": " + what)
+}
+
+// target is the address of the document that an error is about, if a redirect or a page has
+// led from the argument to another one; otherwise "".
+func target(arg string, err error) string {
+	var to string
+	if e, ok := errors.AsType[*feedhistory.FetchError](err); ok {
+		to = e.URL
+	} else if e, ok := errors.AsType[*feedhistory.ParseError](err); ok {
+		to = e.URL
+	}
+	from, wrong := feedhistory.ParseURL(terminal.WebAddress(arg))
+	u, bad := feedhistory.ParseURL(to)
+	if wrong != nil || bad != nil || from.Host == "" || u.Host == "" {
+		return "" // a file, or no document
+	}
+	if feedhistory.SameOrigin(from.String(), u.String()) && cmp.Or(from.EscapedPath(), "/") == cmp.Or(u.EscapedPath(), "/") &&
+		(from.RawQuery == u.RawQuery || Address(to) == arg) { // which may lack its secret
+		return ""
+	}
+	return to
 }
 
 // Remedy is the advice if the first document cannot be read; "" if there is nothing to

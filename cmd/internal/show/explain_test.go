@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/feedhistory/feedhistory"
 )
 
 func TestInWords(t *testing.T) {
@@ -50,4 +52,33 @@ func TestInWords(t *testing.T) {
 		require.ErrorIs(t, got, test.err)
 	}
 	require.Equal(t, os.ErrExist, InWords(os.ErrExist))
+}
+
+// A failure names the document that failed if a redirect or a page has led to it.
+func TestFailure(t *testing.T) {
+	missing := func(url string) error {
+		return &feedhistory.FetchError{URL: url, Reason: feedhistory.ReasonStatus, Status: 404}
+	}
+	broken := func(url string) error {
+		return &feedhistory.ParseError{URL: url, Reason: feedhistory.ReasonTruncated, Line: 2, Column: 3, Err: io.ErrUnexpectedEOF}
+	}
+	for _, test := range []struct {
+		arg  string
+		err  error
+		want string
+	}{
+		{"https://a.example/f", missing("https://a.example/f"), "https://a.example/f: 404 Not Found; check the address"},
+		{"https://a.example/f", missing("https://b.example/g"), "https://a.example/f: it leads to https://b.example/g: 404 Not Found; check the address"},
+		{"https://a.example/f", missing("https://b.example/g?token=SECRET"), "https://a.example/f: it leads to https://b.example/g?…: 404 Not Found; check the address"},
+		{"https://a.example/f?…", missing("https://a.example/f?token=SECRET"), "https://a.example/f?…: 404 Not Found; check the address"},
+		{"https://a.example/f", missing("https://a.example/f?page=2"), "https://a.example/f: it leads to https://a.example/f?page=2: 404 Not Found; check the address"},
+		{"https://a.example/f", broken("https://a.example/g"), "https://a.example/f: it leads to https://a.example/g:2:3: truncated: unexpected EOF"},
+		{"a.example", missing("https://a.example/"), "a.example: 404 Not Found; check the address"},
+		{"HTTPS://A.example:443", missing("https://a.example/"), "HTTPS://A.example:443: 404 Not Found; check the address"},
+		{"https://ä.example/ö?ü", missing("https://ä.example/%C3%B6?%C3%BC"), "https://ä.example/ö?ü: 404 Not Found; check the address"},
+		{"feed.atom", broken("https://a.example/feed.atom"), "feed.atom:2:3: truncated: unexpected EOF"},
+		{"feed.atom", broken(""), "feed.atom:2:3: truncated: unexpected EOF"},
+	} {
+		require.EqualError(t, Failure(test.arg, test.err), test.want)
+	}
 }
