@@ -319,7 +319,7 @@ func wrongJSON(e *json.UnmarshalTypeError) string {
 	if e.Field == "" {
 		return "it cannot be " + kind
 	}
-	return fmt.Sprintf("its member %s cannot be %s", e.Field, kind)
+	return fmt.Sprintf("its member %s cannot be %s", strings.TrimPrefix(e.Field, "EntryJSON."), kind) // of a publish.Line
 }
 
 func notXML(e *xml.SyntaxError) string {

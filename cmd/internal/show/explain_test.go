@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/feedhistory/feedhistory"
+	"github.com/feedhistory/feedhistory/publish"
 )
 
 func TestInWords(t *testing.T) {
@@ -43,6 +44,7 @@ func TestInWords(t *testing.T) {
 		{fmt.Errorf("line 1: not an entry in JSON: %w", unmarshal("rubbish")), "line 1: not an entry in JSON: this is not JSON from column 1 on"},
 		{unmarshal(`{"a":`), "the JSON breaks off"},
 		{unmarshal(`{"title":5}`), "its member Title cannot be a number"},
+		{json.Unmarshal([]byte(`{"id":5}`), new(publish.Line)), "its member id cannot be a number"},
 		{unmarshal(`[]`), "it cannot be an array"},
 		{list("<opml><outline"), "line 1: the document breaks off"},
 		{list("<a\n<b>"), "line 2: the document is not well-formed XML: expected attribute name in element"},
