@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -78,6 +79,10 @@ func TestFailure(t *testing.T) {
 		{"a.example", missing("https://a.example/"), "a.example: 404 Not Found; check the address"},
 		{"HTTPS://A.example:443", missing("https://a.example/"), "HTTPS://A.example:443: 404 Not Found; check the address"},
 		{"https://ä.example/ö?ü", missing("https://ä.example/%C3%B6?%C3%BC"), "https://ä.example/ö?ü: 404 Not Found; check the address"},
+		{"feed.atom", &feedhistory.ParseError{Reason: feedhistory.ReasonNotFeed, Err: errors.New("the root element is opml")},
+			"feed.atom: not a feed: the root element is opml"},
+		{"https://a.example/f", &feedhistory.ParseError{Reason: feedhistory.ReasonNotFeed, Err: errors.New("the root element is opml")},
+			"https://a.example/f: not a feed: the root element is opml; check the address"},
 		{"feed.atom", broken("https://a.example/feed.atom"), "feed.atom:2:3: truncated: unexpected EOF"},
 		{"feed.atom", broken(""), "feed.atom:2:3: truncated: unexpected EOF"},
 	} {
