@@ -97,7 +97,13 @@ func Failure(arg string, err error) error {
 	case ok:
 		what = string(parse.Reason) + ": " + what
 	}
-	if isFile := ok && !terminal.IsURL(terminal.WebAddress(arg)); todo != "" && !(isFile && todo == checkAddress) {
+	if isFile := ok && !terminal.IsURL(terminal.WebAddress(arg)); isFile && parse.Reason == feedhistory.ReasonNotFeed {
+		todo = "" // it has no address, and nobody has looked for feeds that a page names
+		if errors.Is(err, feedhistory.ErrWebPage) {
+			todo = "give the feed's own file or address"
+		}
+	}
+	if todo != "" {
 		what += "; " + todo
 	}
 	return errors.New(name + ": " + what)
@@ -123,9 +129,6 @@ func target(arg string, err error) string {
 	}
 	return to
 }
-
-// checkAddress is the advice for an address, which a file has not.
-const checkAddress = "check the address"
 
 // Remedy is the advice if the first document cannot be read; "" if there is nothing to
 // add to the error.
@@ -171,7 +174,7 @@ func networkRemedy(err error) string {
 	var timeout interface{ Timeout() bool }
 	switch dns, ok := errors.AsType[*net.DNSError](err); {
 	case ok && dns.IsNotFound:
-		return checkAddress
+		return "check the address"
 	case ok, errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "try again later"
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -196,7 +199,7 @@ func parseRemedy(e *feedhistory.ParseError) string {
 	case errors.Is(e, feedhistory.ErrWebPage):
 		return "the page names no feed: give the feed's own address"
 	}
-	return checkAddress
+	return "check the address"
 }
 
 const TooLargeRemedy = "raise --max-document-bytes if you trust the publisher"
@@ -212,7 +215,7 @@ func statusRemedy(e *feedhistory.FetchError) string {
 	case e.Gone:
 		return "the publisher has withdrawn the feed for good"
 	case e.Status == http.StatusNotFound:
-		return checkAddress
+		return "check the address"
 	case e.Status == http.StatusUnauthorized:
 		return "the server requires valid credentials: check --user, --token-env, --header or --netrc"
 	case e.Status == http.StatusForbidden:
@@ -229,7 +232,7 @@ func tlsRemedy(err error) string {
 		return "if you trust the authority, give its certificate with --ca-file"
 	}
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
-		return checkAddress
+		return "check the address"
 	}
 	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok && e.Reason == x509.Expired {
 		if e.Cert != nil && time.Now().Before(e.Cert.NotBefore) {

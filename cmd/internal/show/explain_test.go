@@ -81,6 +81,8 @@ func TestFailure(t *testing.T) {
 		{"https://ä.example/ö?ü", missing("https://ä.example/%C3%B6?%C3%BC"), "https://ä.example/ö?ü: 404 Not Found; check the address"},
 		{"feed.atom", &feedhistory.ParseError{Reason: feedhistory.ReasonNotFeed, Err: errors.New("the root element is opml")},
 			"feed.atom: not a feed: the root element is opml"},
+		{"page.html", &feedhistory.ParseError{Reason: feedhistory.ReasonNotFeed, Err: feedhistory.ErrWebPage},
+			"page.html: not a feed: it is an HTML page; give the feed's own file or address"},
 		{"https://a.example/f", &feedhistory.ParseError{Reason: feedhistory.ReasonNotFeed, Err: errors.New("the root element is opml")},
 			"https://a.example/f: not a feed: the root element is opml; check the address"},
 		{"feed.atom", broken("https://a.example/feed.atom"), "feed.atom:2:3: truncated: unexpected EOF"},
