@@ -84,7 +84,7 @@ func Failure(arg string, err error) error {
 	if to := target(arg, err); to != "" {
 		name += ": it leads to " + Address(to)
 	}
-	what, todo := Detail(err), Remedy(err)
+	what, todo := strings.TrimPrefix(Detail(err), arg+": "), Remedy(err)
 	parse, ok := errors.AsType[*feedhistory.ParseError](err)
 	switch {
 	case errors.Is(err, context.Canceled):

@@ -86,6 +86,7 @@ func TestFailure(t *testing.T) {
 		{"https://a.example/f", &feedhistory.ParseError{Reason: feedhistory.ReasonNotFeed, Err: errors.New("the root element is opml")},
 			"https://a.example/f: not a feed: the root element is opml; check the address"},
 		{"feed.atom", broken("https://a.example/feed.atom"), "feed.atom:2:3: truncated: unexpected EOF"},
+		{"https://a.example/f", errors.New("https://a.example/f: not the feed that you subscribed to"), "https://a.example/f: not the feed that you subscribed to"},
 		{"feed.atom", broken(""), "feed.atom:2:3: truncated: unexpected EOF"},
 	} {
 		require.EqualError(t, Failure(test.arg, test.err), test.want)
