@@ -31,6 +31,7 @@ func (b Budget) withDefaults() Budget {
 type meter struct {
 	most, used Budget
 	begun      time.Time // later by the caller's time
+	vacant     int       // of the barren documents, those without entries
 }
 
 // spent reports whether the budget is spent after the given number of further

@@ -459,7 +459,7 @@ var advice = map[Reason]string{
 	ReasonForeign:       "tell the publisher that the link leads to another feed",
 }
 
-// A Gap is a missing part of the history, with the reason. Walk yields it as an error;
+// A Gap is a missing part of the history, with the reason. Walk yields it in a Reading;
 // Merge collects it.
 type Gap struct {
 	URL    string // the document not retrieved, or not completely read
@@ -492,6 +492,9 @@ func (g *Gap) Error() string {
 func (g *Gap) detail() string {
 	if g.Err == nil {
 		return ""
+	}
+	if e, ok := g.Err.(*ParseError); ok && e.URL == g.URL {
+		return strings.TrimSuffix(e.detail()+" ("+e.Clause+")", " ()")
 	}
 	s := g.Err.Error()
 	for _, url := range []string{g.URL, iri.Shown(g.URL)} {

@@ -343,6 +343,11 @@ func TestErrorTexts(t *testing.T) {
 		{&feedhistory.FetchError{}, "unknown", "unknown"},
 		{&feedhistory.ParseError{}, "unknown: the reason was not recorded", "the reason was not recorded"},
 		{&feedhistory.Gap{}, "unknown", ""},
+		{feedhistory.NewGap("u", &feedhistory.ParseError{URL: "u", Reason: feedhistory.ReasonLimit, Clause: "c", Line: 1, Column: 2, Err: feedhistory.NewTooLarge(5)}),
+			"limit: u: line 1, column 2: more than 5 bytes (c)", "line 1, column 2: more than 5 bytes (c)"},
+		{feedhistory.NewGap("u", &feedhistory.ParseError{URL: "u", Reason: feedhistory.ReasonLimit, Err: feedhistory.NewTooLarge(5)}), "limit: u: more than 5 bytes", "more than 5 bytes"},
+		{feedhistory.NewGap("u", &feedhistory.ParseError{URL: "v", Reason: feedhistory.ReasonLimit, Line: 1, Column: 2, Err: feedhistory.NewTooLarge(5)}),
+			"limit: u: v:1:2: limit: more than 5 bytes", "v:1:2: limit: more than 5 bytes"},
 		{feedhistory.NewGap("", nil), "unknown: the reason was not recorded", "the reason was not recorded"},
 	} {
 		require.EqualError(t, test.err, test.text)

@@ -172,7 +172,7 @@ func (f *subject) see(l *fetchResult) {
 func (s *session) begin(kind Kind) {
 	s.loops.Begin()
 	s.ahead.Begin()
-	s.kind, s.meter.used.barren, s.meter.used.empty = kind, 0, 0
+	s.kind, s.meter.used.barren, s.meter.used.empty, s.meter.vacant = kind, 0, 0, 0
 }
 
 // yieldDocument yields a document, with the gaps within it.
@@ -512,13 +512,14 @@ func (s *session) count(l *fetchResult, fresh bool) {
 	if s.kind == KindArchived && s.loops.RepeatsFirst(l.doc.facts()) {
 		fresh = true
 	}
+	facts := len(l.doc.Entries) + len(l.doc.Deleted)
 	switch {
 	case fresh:
-		s.meter.used.barren, s.meter.used.empty = 0, 0
-	case s.kind == KindArchived && l.err == nil && len(l.doc.Entries)+len(l.doc.Deleted) == 0:
+		s.meter.used.barren, s.meter.used.empty, s.meter.vacant = 0, 0, 0
+	case s.kind == KindArchived && l.err == nil && facts == 0:
 		s.meter.used.empty++
 	default:
-		s.meter.used.barren++
+		s.meter.used.barren, s.meter.vacant = s.meter.used.barren+1, s.meter.vacant+1-min(facts, 1)
 	}
 }
 
@@ -533,7 +534,7 @@ func (s *session) forbids(url string) *Gap {
 		return nil
 	case s.meter.barren():
 		return &Gap{URL: url, Reason: ReasonBarren,
-			Err: fmt.Errorf("%d documents in a row brought nothing new; %d of them had no entry", s.meter.used.barren+s.meter.used.empty, s.meter.used.empty)}
+			Err: fmt.Errorf("%d documents in a row brought nothing new; %d of them had no entry", s.meter.used.barren+s.meter.used.empty, s.meter.vacant+s.meter.used.empty)}
 	}
 	if s.meter.isLate() {
 		return &Gap{URL: url, Reason: ReasonBudget, Err: fmt.Errorf("spent: the time of the walk, %v; it has read %d documents", s.meter.most.Time, s.meter.used.Documents)}

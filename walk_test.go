@@ -1015,3 +1015,17 @@ func TestFetchEnds(t *testing.T) {
 		}
 	})
 }
+
+// A walk that ends because nothing new comes says how many documents had no entry.
+func TestBarrenCountsVacantPages(t *testing.T) {
+	for file, want := range map[string]string{
+		"conformance/cases/walk/empty-pages-without-end.txtar": "20 documents in a row brought nothing new; 20 of them had no entry",
+		"testdata/walk/barren.txtar":                           "1 documents in a row brought nothing new; 0 of them had no entry",
+	} {
+		text := string(feedtest.ReadFile(t, file))
+		v := newVisit(t, feedtest.Serve(t, text), optionsOf(feedtest.Parse(text)))
+		v.walk(t.Context())
+		require.Len(t, v.history.Gaps, 1)
+		require.EqualError(t, v.history.Gaps[0].Err, want)
+	}
+}

@@ -86,6 +86,20 @@ func TestDocuments(t *testing.T) {
 	require.Len(t, found, len(files), "a file without a rule")
 }
 
+// An RSS document without a channel is no sound feed, whatever else it has.
+func TestNoChannel(t *testing.T) {
+	for _, text := range []string{
+		`<rss version="2.0"/>`,
+		`<rss version="2.0"><item><title>One</title><guid isPermaLink="false">1</guid></item></rss>`,
+		`<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/"/>`,
+	} {
+		doc, err := feedhistory.Parse(strings.NewReader(text), documentBase)
+		found := Document(doc, err, RFC5005)
+		require.Equal(t, []string{"rss-element-missing", "rss-without-lastBuildDate", "self-missing"}, codes(found), text)
+		require.Equal(t, "there is no channel", found[slices.IndexFunc(found, func(f Finding) bool { return f.Code == "rss-element-missing" })].Message)
+	}
+}
+
 // fixture checks one document of a fixture. Its Content-Type is in the file that has
 // the name with type- before it.
 func fixture(t *testing.T, a *feedtest.Archive, f feedtest.File) []Finding {

@@ -680,6 +680,9 @@ func newOutline(doc *feedhistory.Document) *outline {
 	s.isFlagged = historyNamespace.MatchString(s.text)
 	o.isWhole = door.Root.Observe(doc, s.see) == nil
 	s.readPending(len(s.text))
+	if s.isRSS && o.isWhole && o.head.at == nowhere {
+		o.fault("rss-element-missing", nowhere, "there is no channel")
+	}
 	return o
 }
 

@@ -167,7 +167,7 @@ func counts(p *terminal.Page, found *sqlstore.Inspection) {
 	p.Field("documents", fmt.Sprintf("%d, %d still to be read", found.Documents, found.Pending))
 	p.Field("to index", fmt.Sprint(found.Unindexed))
 	if found.Unsealed > 0 {
-		p.Field("unsealed", fmt.Sprintf("%d rows of an earlier version have no checksum", found.Unsealed))
+		p.Field("unsealed", fmt.Sprintf("%d rows that an earlier feedhistory wrote have no checksum", found.Unsealed))
 	}
 }
 

@@ -178,6 +178,7 @@ var otherWords = map[string]string{
 	"unsubscribe": removesFeeds,
 	"update":      pollsFeeds,
 	"view":        showsEntries,
+	"why":         "feedhistory list FEED says what is missing, and why",
 }
 
 const (

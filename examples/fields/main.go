@@ -14,6 +14,9 @@ import (
 )
 
 func main() {
+	if len(os.Args) < 2 {
+		log.Fatal("usage: fields FILE…")
+	}
 	for _, name := range os.Args[1:] {
 		if err := show(os.Stdout, name); err != nil {
 			log.Fatal(err)

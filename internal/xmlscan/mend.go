@@ -243,7 +243,7 @@ func (m *Mender) beforeRoot() Token {
 	case i == len(m.doc):
 		return m.truncated()
 	case n < 0:
-		return m.syntax(i, "text outside the root element")
+		return m.syntax(i, "text without any element: neither XML nor a JSON object")
 	case n > 0:
 		m.recovered("content-before-root", i, "text before the root element", "")
 		m.end = i + n

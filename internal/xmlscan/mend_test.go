@@ -214,7 +214,7 @@ func checkMended(t require.TestingT, doc string) {
 	s := Mend(doc, Limits{})
 	list, ended := scanMended(s)
 	var syntax *SyntaxError
-	if errors.As(s.Err(), &syntax) && syntax.Msg != "text outside the root element" {
+	if errors.As(s.Err(), &syntax) && syntax.Msg != "text without any element: neither XML nor a JSON object" {
 		require.True(t, syntax.Truncated, "%v: %q", s.Err(), doc)
 	}
 	if s.Err() == nil {

@@ -57,6 +57,26 @@ func check(t *testing.T, s *sqlstore.Store) *sqlstore.Inspection {
 	return found
 }
 
+// A tombstone of an entry that never came has no content, so its row lacks no checksum.
+func TestCheckTombstone(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		s := create(t).open(t)
+		site := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `<feed xmlns="http://www.w3.org/2005/Atom"><id>urn:gallery</id>
+				<deleted-entry xmlns="http://purl.org/atompub/tombstones/1.0" ref="urn:never" when="2003-12-13T00:00:00Z"/></feed>`)
+		})
+		m := &mirror.Mirror{Store: s, Client: &feedhistory.Client{AllowPrivate: true, Transport: feedtest.Direct{Handler: site}}}
+		_, err := m.Update(t.Context(), galleryURL)
+		require.NoError(t, err)
+		records, err := s.Records(t.Context(), galleryURL, []string{"urn:never"})
+		require.NoError(t, err)
+		require.Equal(t, mirror.Unseen, records["urn:never"].State)
+		found := check(t, s)
+		require.Empty(t, found.Damages)
+		require.Zero(t, found.Unsealed)
+	})
+}
+
 // Check finds nothing in a database that is as it was stored, nor in one of an earlier
 // version, whose rows have no checksums.
 func TestCheckNothing(t *testing.T) {

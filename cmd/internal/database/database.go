@@ -944,7 +944,12 @@ func NamedEntry(ctx context.Context, store mirror.Store, feeds []string, text st
 	case 1:
 		return whole[0].ID, []string{whole[0].Feed}, nil
 	}
-	choice := &terminal.ChoiceError{Text: fmt.Sprintf("several entries have %q in their title; give an id:", terminal.Clean(text))}
+	how := "give an id"
+	isShared := slices.ContainsFunc(whole, func(r *mirror.Record) bool { return r.Feed != whole[0].Feed })
+	if isShared {
+		how += ", and --feed if feeds share it"
+	}
+	choice := &terminal.ChoiceError{Text: fmt.Sprintf("several entries have %q in their title; %s:", terminal.Clean(text), how)}
 	for i, r := range whole {
 		if i == mostChoices {
 			choice.Choices = append(choice.Choices, "…")
@@ -954,7 +959,11 @@ func NamedEntry(ctx context.Context, store mirror.Store, feeds []string, text st
 		if e, err := r.Entry(); err == nil {
 			title = e.Title().Plain()
 		}
-		choice.Choices = append(choice.Choices, r.ID+"  "+terminal.Clean(title))
+		line := r.ID + "  " + terminal.Clean(title)
+		if isShared {
+			line += " (of " + show.Address(r.Feed) + ")"
+		}
+		choice.Choices = append(choice.Choices, line)
 	}
 	return "", nil, choice
 }

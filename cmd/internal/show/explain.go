@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -80,7 +81,10 @@ func Failure(arg string, err error) error {
 		return wrong
 	}
 	name := DocumentName(arg)
-	what, todo := Detail(err), Remedy(err)
+	if to := target(arg, err); to != "" {
+		name += ": it leads to " + Address(to)
+	}
+	what, todo := strings.TrimPrefix(Detail(err), arg+": "), Remedy(err)
 	parse, ok := errors.AsType[*feedhistory.ParseError](err)
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -93,10 +97,37 @@ func Failure(arg string, err error) error {
 	case ok:
 		what = string(parse.Reason) + ": " + what
 	}
+	if isFile := ok && !terminal.IsURL(terminal.WebAddress(arg)); isFile && parse.Reason == feedhistory.ReasonNotFeed {
+		todo = "" // it has no address, and nobody has looked for feeds that a page names
+		if errors.Is(err, feedhistory.ErrWebPage) {
+			todo = "give the feed's own file or address"
+		}
+	}
 	if todo != "" {
 		what += "; " + todo
 	}
 	return errors.New(name + ": " + what)
+}
+
+// target is the address of the document that an error is about, if a redirect or a page has
+// led from the argument to another one; otherwise "".
+func target(arg string, err error) string {
+	var to string
+	if e, ok := errors.AsType[*feedhistory.FetchError](err); ok {
+		to = e.URL
+	} else if e, ok := errors.AsType[*feedhistory.ParseError](err); ok {
+		to = e.URL
+	}
+	from, wrong := feedhistory.ParseURL(terminal.WebAddress(arg))
+	u, bad := feedhistory.ParseURL(to)
+	if wrong != nil || bad != nil || from.Host == "" || u.Host == "" {
+		return "" // a file, or no document
+	}
+	if feedhistory.SameOrigin(from.String(), u.String()) && cmp.Or(from.EscapedPath(), "/") == cmp.Or(u.EscapedPath(), "/") &&
+		(from.RawQuery == u.RawQuery || Address(to) == arg) { // which may lack its secret
+		return ""
+	}
+	return to
 }
 
 // Remedy is the advice if the first document cannot be read; "" if there is nothing to
@@ -294,7 +325,7 @@ func wrongJSON(e *json.UnmarshalTypeError) string {
 	if e.Field == "" {
 		return "it cannot be " + kind
 	}
-	return fmt.Sprintf("its member %s cannot be %s", e.Field, kind)
+	return fmt.Sprintf("its member %s cannot be %s", strings.TrimPrefix(e.Field, "EntryJSON."), kind) // of a publish.Line
 }
 
 func notXML(e *xml.SyntaxError) string {

@@ -43,6 +43,9 @@ func run(ctx context.Context, db *sql.DB, client *feedhistory.Client, urls []str
 		var report *mirror.Report
 		if report, err = m.Update(ctx, urls[i]); err == nil {
 			fmt.Println(urls[i], report.Feed.Verdict, "added", report.Added, "gaps", report.Feed.Ledger.Gaps())
+			if report.Failure != nil {
+				fmt.Println(report.Failure) // the next run polls the feed again
+			}
 		}
 	}
 	return err
@@ -64,7 +67,7 @@ func keepArticles(ctx context.Context, tx *sql.Tx, d *sqlstore.Delta) (err error
 		exec("DELETE FROM articles WHERE feed = ? AND id = ?", d.Feed.URL, r.ID)
 	}
 	for _, r := range slices.Concat(d.Added, d.Changed) {
-		exec("INSERT OR REPLACE INTO articles VALUES (?, ?, ?, ?)", d.Feed.URL, r.ID, r.Content.Title, r.Time())
+		exec("INSERT OR REPLACE INTO articles VALUES (?, ?, ?, ?)", d.Feed.URL, r.ID, r.Content.Title, r.Time().UTC())
 	}
 	return err
 }
