@@ -128,7 +128,7 @@ func (a *address) first(doc *feedhistory.Document, r feedhistory.Response) error
 		return err
 	}
 	if !same {
-		a.failed(&strangerError{a.feed.URL})
+		a.failed(&strangerError{a.feed.URL, doc.URL})
 		return errEnded
 	}
 	a.failure, a.cut, a.doubted = nil, false, false
@@ -161,10 +161,14 @@ func (s *session) isSame(doc *feedhistory.Document) (bool, error) {
 }
 
 // A strangerError reports an address now serving a different feed.
-type strangerError struct{ url string }
+type strangerError struct{ url, at string } // at is where the other feed is
 
 func (e *strangerError) Error() string {
-	return e.url + ": not the feed that you subscribed to: neither its id nor any entry is known"
+	leads := ""
+	if at := iri.Redact(e.at); at != e.url {
+		leads = "it leads to " + at + ": "
+	}
+	return e.url + ": " + leads + "not the feed that you subscribed to: neither its id nor any entry is known"
 }
 
 // failed notes the lack of a subscription document, or a damaged one. It reports whether it is

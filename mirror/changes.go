@@ -43,7 +43,7 @@ type Change struct {
 	Rank string // the rank to store with it: 68 digits and letters from a to g, compared as text
 
 	Entry *feedhistory.Entry // of OpPut: the entry; nil for a deletion
-	New   bool               // of OpPut with an Entry: no document had the entry before, as far as the Ledger remembers
+	New   bool               // of OpPut with an Entry: it is live, and no document had it before, as far as the Ledger remembers
 	When  time.Time          // of a deletion: as its publisher says; zero if it does not
 	Since string             // of OpClear
 }
@@ -96,7 +96,7 @@ func (p *program) read(m *mergeResult) []Change {
 		case c.Copy < 0:
 			changes = append(changes, change)
 		case c.Copy < len(items):
-			change.Entry, change.New = items[c.Copy].entry, !items[c.Copy].isKnown()
+			change.Entry, change.New = items[c.Copy].entry, !items[c.Copy].isKnown() && items[c.Copy].record.State == Live
 			ofCopies[c.Copy] = change
 		default:
 			change.When = d.Copies[c.Copy].At

@@ -35,7 +35,7 @@ const (
 
 // receipts has the receipt of each kind of debt.
 var receipts = map[debtKind]string{
-	debtDocument:      "the document has been read to its end, or the whole chain has, and neither names nor needs it",
+	debtDocument:      "this document can be read, or the full chain no longer refers to it",
 	debtAlternative:   "all its documents have been read again, by one poll",
 	debtWindow:        "documents lead from the entries after the gap to those before it",
 	debtEntry:         "an archive has the entry, a tombstone says that it was deleted, or its neighbours stand side by side",

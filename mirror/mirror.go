@@ -113,7 +113,7 @@ type Mirror struct {
 // now returns the time by Now.
 func (m *Mirror) now() time.Time {
 	if m.Now == nil {
-		return time.Now()
+		return time.Now().Round(0) // what is stored has no monotonic clock
 	}
 	return m.Now()
 }

@@ -112,7 +112,7 @@ func (p *poll) read(r *feedhistory.Reading) error {
 			if aside, err := p.strangers.meet(r.Document, r.Response, p.address.url); err != nil {
 				return err
 			} else if aside {
-				p.address.failed(&strangerError{p.feed.URL})
+				p.address.failed(&strangerError{p.feed.URL, r.Document.URL})
 				return errEnded
 			}
 		}

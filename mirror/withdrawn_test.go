@@ -47,7 +47,7 @@ func TestWithdrawn(t *testing.T) {
 		}
 		l := poll()
 		require.Len(t, l.Debts(), 1)
-		require.Equal(t, "the document has been read to its end, or the whole chain has, and neither names nor needs it", l.Debts()[0].Receipt)
+		require.Equal(t, "this document can be read, or the full chain no longer refers to it", l.Debts()[0].Receipt)
 		require.Empty(t, l.Withdrawn())
 		site.Next()
 		require.Len(t, poll().Debts(), 1)

@@ -189,7 +189,7 @@ func PrintFeed(p *terminal.Page, f *mirror.Feed, newest time.Time, now time.Time
 		p.Para("    ", "    ", "closes once "+d.Receipt)
 	}
 	for _, g := range f.Ledger.Withdrawn() {
-		p.Field("withdrawn", fmt.Sprintf("%s, never read; since %s the feed neither names nor needs it", Address(g.URL), terminal.Time(g.Found)))
+		p.Field("withdrawn", fmt.Sprintf("%s, never read; since %s the feed no longer refers to it", Address(g.URL), terminal.Time(g.Found)))
 	}
 }
 
