@@ -82,7 +82,10 @@ func (it *item) isKnown() bool { return it.before != Unseen }
 
 // isStill reports whether the time of the entry is as it was stored.
 func (it *item) isStill() bool {
-	if it.settled != nil {
+	switch {
+	case it.entry == nil:
+		return false
+	case it.settled != nil:
 		return !it.entry.Time().IsZero()
 	}
 	return it.at.Equal(it.entry.Time())
