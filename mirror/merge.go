@@ -288,14 +288,14 @@ func (m *mergeResult) begin(feed string) {
 	}
 }
 
-// buryAll takes tombstones. One of an entry never seen needs room for itself.
+// buryAll takes tombstones. One of an entry never seen needs room for itself, if there is a Quota.
 func (mg *merger) buryAll(m *mergeResult) {
 	for _, t := range m.source.doc.Deleted {
 		it := m.at[t.Ref]
 		if it.isErased() {
 			continue
 		}
-		if !it.stored && it.record.Copy.Digest == "" {
+		if mg.program == nil && !it.stored && it.record.Copy.Digest == "" {
 			if !mg.allowance.reserveTombstone(t.Ref) {
 				m.refused++
 				continue

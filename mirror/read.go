@@ -182,6 +182,7 @@ func (p *poll) unchanged(r *feedhistory.Reading) {
 				p.chain.asks = p.chain.asks && d.First >= p.chain.until && p.chain.until > 0
 				p.chain.met, p.chain.joined = true, true
 			}
+			p.chain.again = true
 			p.commits.reread(d, r.Known, p.now)
 		}
 		return
@@ -223,7 +224,6 @@ func (p *poll) subscription(r *feedhistory.Reading) error {
 	l.crossOut(func(d debt) bool { return d.Again && d.Poll < f.Polls })
 	late := p.isLate(doc.Response.Requested) || p.isLate(doc.URL)
 	p.alternatives.late = p.alternatives.late || late
-	l.crossOut(func(d debt) bool { return d.isAlternative() && p.alternatives.rereads && d.Poll < f.Polls })
 	l.take(doc.Response.Requested)
 	l.take(doc.URL)
 	p.chain.joined = p.chain.joined || slices.ContainsFunc(doc.Entries, func(e *feedhistory.Entry) bool { return m.knows(e.ID) })
