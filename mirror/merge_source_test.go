@@ -143,3 +143,18 @@ func TestMergePays(t *testing.T) {
 		require.Equal(t, gap == nil, len(changes.Feed.Ledger.Gaps()) == 0)
 	}
 }
+
+// An imported history of which a part is missing, though nobody knows which, does not become whole
+// by what a source brings.
+func TestMergeIntoImport(t *testing.T) {
+	var lines strings.Builder
+	history := &feedhistory.History{Kind: feedhistory.KindArchived}
+	require.NoError(t, mirror.ExportHistory(&lines, programURL, history, feedhistory.VerdictPartial, false))
+	require.NoError(t, mirror.ExportEnd(&lines))
+	m := newMirror(mirror.NewMemory(), programSite{})
+	_, err := mirror.Import(t.Context(), m.Store, strings.NewReader(lines.String()), false)
+	require.NoError(t, err)
+	changes, err := m.Keep(t.Context(), programURL, (&brings{from: 0, to: 1}).source(t))
+	require.NoError(t, err)
+	require.Equal(t, feedhistory.VerdictPartial, changes.Feed.Verdict)
+}
