@@ -65,7 +65,7 @@ type lastReading struct {
 	Stored []int `json:"stored,omitempty"`
 
 	// Twelve bytes for each of these entries whose row is as the document shows the entry, zeros
-	// for others, while the feed has Ahead more Commits than Polls; see merger.settled.
+	// for others, while the feed has Ahead more Commits than Polls; see merger.findSettled.
 	Rows  []byte `json:"settled,omitempty"`
 	Ahead int64  `json:"ahead,omitempty"`
 

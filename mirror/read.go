@@ -147,7 +147,7 @@ func (p *poll) fail(doc *feedhistory.Document, err error) error {
 	m, err := p.merger.merge(source{doc: doc, rank: rankOf(doc, p.chain.rank)})
 	if err == nil {
 		p.commits.held = &m.change
-		p.short(doc, m)
+		p.oweLeftOut(doc, m)
 	}
 	return err
 }
@@ -239,8 +239,8 @@ func (p *poll) subscription(r *feedhistory.Reading) error {
 	if err == nil {
 		err = p.readings.keepRanks(m, rank)
 	}
-	l.crossOut(isShort)
-	p.short(doc, m)
+	l.crossOut(isLeftOut)
+	p.oweLeftOut(doc, m)
 	if err != nil {
 		return err
 	}
