@@ -1,6 +1,7 @@
 package mirror_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -58,6 +59,36 @@ Status: 500
 		require.Greater(t, requests["/1"], 3)
 		require.Less(t, requests["/1"], 30)
 	})
+}
+
+// The poll that reads a contradictory chain again is cut short: what it was to find out stays owed.
+func TestReadAgainCutShort(t *testing.T) {
+	const mark = `<fh:archive/>`
+	isThere, cut := false, func() {}
+	site := programSite{
+		"/feed": func() string {
+			return numbered(`<link rel="prev-archive" href="/1"/><link rel="prev-archive" href="/2"/>`, 3)
+		},
+		"/1": func() string {
+			if cut(); !isThere {
+				return ""
+			}
+			return numbered(mark, 1)
+		},
+		"/2": func() string { return numbered(mark, 2) },
+	}
+	m := newMirror(mirror.NewMemory(), site)
+	polled(t, m, programURL)
+	isThere = true
+	polled(t, m, programURL)
+	ctx, cancel := context.WithCancel(t.Context())
+	cut = cancel
+	report, err := m.Update(ctx, programURL)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, feedhistory.VerdictPartial, report.Feed.Verdict)
+	report = polled(t, m, programURL)
+	require.Equal(t, feedhistory.VerdictPartial, report.Feed.Verdict)
+	require.NotEmpty(t, report.Feed.Ledger.Gaps())
 }
 
 // A document at which the feed is said to begin fails, and the feed shows nothing meanwhile:

@@ -30,6 +30,7 @@ type chainReading struct {
 	asks     bool               // known archives are asked for, until one has not changed
 	until    int64              // the asking goes on to one known before this poll, for a window
 	met      bool               // one of them has not changed
+	again    bool               // the same, or one beyond the chain has not
 	paid     int                // the windows that documents have joined
 	joined   bool               // the chain has an entry known before
 	newer    []string           // the documents at which the feed is said to begin, but which could not be read

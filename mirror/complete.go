@@ -22,13 +22,6 @@ func (p *poll) arrive(doc *feedhistory.Document, m *mergeResult, contradicts boo
 // isShortOf reports whether a part of a document is missing.
 func isShortOf(doc *feedhistory.Document) bool { return len(doc.Missing(feedhistory.KindPlain)) > 0 }
 
-// short notes a subscription document not stored entirely.
-func (s *session) short(doc *feedhistory.Document, m *mergeResult) {
-	if m.refused > 0 {
-		s.owe(quotaGap(doc, m.refused, s.now))
-	}
-}
-
 // replace makes a complete document replace everything else at the end of the
 // walk, if its links to other documents led to nothing new.
 func (p *poll) replace() error {

@@ -441,6 +441,11 @@ func isMissing(err error) bool {
 	return errors.Is(err, &feedhistory.FetchError{Status: http.StatusForbidden}) || errors.Is(err, fs.ErrNotExist)
 }
 
+// isAbsent reports whether a known document is gone for good.
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // debtOf returns the debt for a gap of the poll, by the mirror's clock.
 func (s *session) debtOf(gap *feedhistory.Gap) debt {
 	d := newDebt(gap)
@@ -594,6 +599,13 @@ func quotaGap(doc *feedhistory.Document, refused int, now time.Time) debt {
 	return debt{URL: doc.URL, From: doc.URL, Reason: feedhistory.ReasonLimit, Quota: true, Found: now, Message: what}
 }
 
-// isShort reports whether a debt is for entries of the subscription document left out by
+// oweLeftOut enters what the Quota has left out of a subscription document.
+func (s *session) oweLeftOut(doc *feedhistory.Document, m *mergeResult) {
+	if m.refused > 0 {
+		s.owe(quotaGap(doc, m.refused, s.now))
+	}
+}
+
+// isLeftOut reports whether a debt is for entries of the subscription document left out by
 // the Quota.
-func isShort(d debt) bool { return d.Quota && d.Kind == debtLimit }
+func isLeftOut(d debt) bool { return d.Quota && d.Kind == debtLimit }

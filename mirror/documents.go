@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 	"slices"
 	"time"
 
@@ -138,11 +137,6 @@ func (cs *commits) reread(d *DocumentRecord, known feedhistory.Known, now time.T
 	d.Read, d.Last = now, cs.feed.Polls
 	cs.hold()
 	cs.held.Documents = append(cs.held.Documents, d)
-}
-
-// isAbsent reports whether a known document is gone for good.
-func isAbsent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist)
 }
 
 // A DocumentRecord describes a processed archive document.

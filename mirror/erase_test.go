@@ -1,6 +1,7 @@
 package mirror_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -68,4 +69,28 @@ func TestErase(t *testing.T) {
 		entry("urn:1", "2004-02-01T00:00:00Z", "secret still") + entry("urn:2", "2003-01-02T00:00:00Z", "Two") + "</feed>"
 	update()
 	check()
+}
+
+// An erased entry that the feed still shows says nothing when all others have changed but for their
+// times, as numbers of views do.
+func TestErasedAmongRenewed(t *testing.T) {
+	newest, views := 4, 0
+	m := newMirror(mirror.NewMemory(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprint(w, `<feed xmlns="http://www.w3.org/2005/Atom"><title>F</title><id>urn:f</id>`)
+		for n := newest; n > newest-4; n-- {
+			_, _ = fmt.Fprintf(w, `<entry><id>urn:%d</id><title>%[1]d, seen %d times</title><updated>2003-01-0%[1]dT00:00:00Z</updated></entry>`, n, views)
+		}
+		_, _ = fmt.Fprint(w, "</feed>")
+	}))
+	polled(t, m, modelURL)
+	require.NoError(t, m.Erase(t.Context(), modelURL, "urn:3"))
+	views++
+	polled(t, m, modelURL)
+	views++
+	newest++
+	changes := polled(t, m, modelURL)
+	require.Equal(t, []int{1, 2}, []int{changes.Added, changes.Changed})
+	gaps := changes.Feed.Ledger.Gaps()
+	require.Len(t, gaps, 1)
+	require.Equal(t, feedhistory.ReasonMissedWindow, gaps[0].Reason)
 }

@@ -65,7 +65,7 @@ type lastReading struct {
 	Stored []int `json:"stored,omitempty"`
 
 	// Twelve bytes for each of these entries whose row is as the document shows the entry, zeros
-	// for others, while the feed has Ahead more Commits than Polls; see merger.settled.
+	// for others, while the feed has Ahead more Commits than Polls; see merger.findSettled.
 	Rows  []byte `json:"settled,omitempty"`
 	Ahead int64  `json:"ahead,omitempty"`
 
@@ -403,11 +403,8 @@ func (f *Feed) UnmarshalJSON(text []byte) error {
 	l := &f.Ledger.l
 	*l, f.Kind, stored.earlier.Kind = stored.Ledger, stored.Kind, stored.Kind
 	l.upkeep = cmp.Or(l.upkeep, stored.upkeep)
-	if stored.Known.URL != "" {
-		l.Unsettled = f.Kind == feedhistory.KindArchived && f.Verdict != feedhistory.VerdictWhole
-	}
-	if stored.moveTo(l); l.Kind == "" && f.Kind != feedhistory.KindUnknown { // of an import, never read
-		l.Kind = f.Kind
+	if stored.moveTo(l); stored.Known.URL != "" || l.Kind == "" && f.Kind != feedhistory.KindUnknown { // or an import, never read
+		l.Kind, l.Unsettled = f.Kind, f.Kind == feedhistory.KindArchived && f.Verdict != feedhistory.VerdictWhole
 	}
 	if l.Census == noCensus && !f.Importing() {
 		l.Census = censusOf(f.Source, stored.Proven)

@@ -14,15 +14,15 @@ import (
 	"github.com/feedhistory/feedhistory/internal/feedtime"
 )
 
-// This file applies the duplicate rules (5005#20, 5005#21) and tombstones (RFC 6721
-// §2) to documents from many polls in any order. The result is the same as
-// feedhistory.Merge's for the documents of one walk.
+// A merge applies the duplicate rules (5005#20, 5005#21) and tombstones (RFC 6721 §2) to
+// documents from many polls in any order; Record.take has them for one entry. The result is the
+// same as feedhistory.Merge's for the documents of one walk.
 
 // A source is a document whose entries are merged.
 type source struct {
 	doc      *feedhistory.Document
 	rank     Rank
-	window   bool  // the ranks of its entries are left to poll.keepRanks
+	window   bool  // the ranks of its entries are left to readings.keepRanks
 	archive  bool  // it is an archive: its entries stay in it
 	replaces bool  // it is complete: only its entries count
 	complete int64 // the Seq of the latest complete document before it; zero if there was none
@@ -69,8 +69,8 @@ type item struct {
 	record  *Record            // as it is now; nil if it is settled, or nothing is stored yet
 
 	stored   bool      // it had a record before
-	before   State     // the record's
-	at       time.Time // the record's
+	before   State     // the record's then; Unseen if there was none
+	at       time.Time // the record's then
 	shown    bool      // a subscription document had shown it
 	resigned bool      // it is stored with other signatures in its addresses
 	did      effect    // what the document changes
@@ -82,7 +82,10 @@ func (it *item) isKnown() bool { return it.before != Unseen }
 
 // isStill reports whether the time of the entry is as it was stored.
 func (it *item) isStill() bool {
-	if it.settled != nil {
+	switch {
+	case it.entry == nil:
+		return false
+	case it.settled != nil:
 		return !it.entry.Time().IsZero()
 	}
 	return it.at.Equal(it.entry.Time())
@@ -110,7 +113,7 @@ type mergeResult struct {
 	change  Commit
 	items   []*item          // of the entries in their order, then of those with a tombstone alone
 	entries []*item          // the former
-	at      map[string]*item // all, by ID
+	at      map[string]*item // these and the others, by ID
 	raised  []*Record        // of a window, whose ranks alone have risen
 	others  []*item          // of entries now under other IDs; see merger.replaceUnnamed
 	fresh   bool             // the document brought something new
@@ -129,7 +132,7 @@ func newMergeResult(s source, keep int) *mergeResult {
 	}
 	for _, e := range s.doc.Entries {
 		if it := m.at[e.ID]; it == nil {
-			add(item{id: e.ID, entry: e})
+			add(item{id: e.ID, entry: e, before: Unseen})
 		} else if s.precedence(e).Compare(s.precedence(it.entry)) > 0 {
 			it.entry = e
 		}
@@ -140,7 +143,7 @@ func newMergeResult(s source, keep int) *mergeResult {
 	}
 	for _, t := range s.doc.Deleted {
 		if m.at[t.Ref] == nil {
-			add(item{id: t.Ref})
+			add(item{id: t.Ref, before: Unseen})
 		}
 	}
 	return m
@@ -230,7 +233,7 @@ func (mg *merger) merge(s source) (*mergeResult, error) {
 		return nil, err
 	}
 	m.begin(mg.feed.URL)
-	if err := mg.resign(m); err != nil {
+	if err := mg.findResigned(m); err != nil {
 		return nil, err
 	}
 	if err := mg.takeAll(m); err != nil {
@@ -298,14 +301,14 @@ func (m *mergeResult) begin(feed string) {
 	}
 }
 
-// buryAll takes tombstones. One of an entry never seen needs room for itself.
+// buryAll takes tombstones. One of an entry never seen needs room for itself, if there is a Quota.
 func (mg *merger) buryAll(m *mergeResult) {
 	for _, t := range m.source.doc.Deleted {
 		it := m.at[t.Ref]
 		if it.isErased() {
 			continue
 		}
-		if !it.stored && it.record.Copy.Digest == "" {
+		if mg.program == nil && !it.stored && it.record.Copy.Digest == "" {
 			if !mg.allowance.reserveTombstone(t.Ref) {
 				m.refused++
 				continue
@@ -358,9 +361,9 @@ func (mg *merger) ignoreCounters(m *mergeResult) error {
 	return err
 }
 
-// resign finds the entries stored with other signatures in their addresses: a download needs the
+// findResigned finds the entries stored with other signatures in their addresses: a download needs the
 // newest.
-func (mg *merger) resign(m *mergeResult) error {
+func (mg *merger) findResigned(m *mergeResult) error {
 	if mg.program != nil {
 		return nil
 	}

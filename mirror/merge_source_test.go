@@ -126,3 +126,35 @@ func TestMergeKeepsGaps(t *testing.T) {
 		})
 	}
 }
+
+// Where the gap of a source is all that an archived feed lacks, the feed is whole once it is paid: no
+// poll need follow.
+func TestMergePays(t *testing.T) {
+	m := newMirror(mirror.NewMemory(), programSite{
+		"/feed": func() string { return numbered(`<link rel="prev-archive" href="/1"/>`, 3, 2) },
+		"/1":    func() string { return numbered(`<fh:archive/>`, 1) },
+	})
+	polled(t, m, programURL)
+	missing := &feedhistory.Gap{URL: "https://example.org/1", Reason: feedhistory.ReasonStatus, Err: errors.New("500"), Found: time.Now()}
+	for _, gap := range []*feedhistory.Gap{missing, nil} {
+		changes, err := m.Keep(t.Context(), programURL, (&brings{from: 0, to: 1, gap: gap}).source(t))
+		require.NoError(t, err)
+		require.Equal(t, gap == nil, changes.Feed.Verdict == feedhistory.VerdictWhole)
+		require.Equal(t, gap == nil, len(changes.Feed.Ledger.Gaps()) == 0)
+	}
+}
+
+// An imported history of which a part is missing, though nobody knows which, does not become whole
+// by what a source brings.
+func TestMergeIntoImport(t *testing.T) {
+	var lines strings.Builder
+	history := &feedhistory.History{Kind: feedhistory.KindArchived}
+	require.NoError(t, mirror.ExportHistory(&lines, programURL, history, feedhistory.VerdictPartial, false))
+	require.NoError(t, mirror.ExportEnd(&lines))
+	m := newMirror(mirror.NewMemory(), programSite{})
+	_, err := mirror.Import(t.Context(), m.Store, strings.NewReader(lines.String()), false)
+	require.NoError(t, err)
+	changes, err := m.Keep(t.Context(), programURL, (&brings{from: 0, to: 1}).source(t))
+	require.NoError(t, err)
+	require.Equal(t, feedhistory.VerdictPartial, changes.Feed.Verdict)
+}

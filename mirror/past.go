@@ -84,7 +84,7 @@ func (p *poll) known(url string) feedhistory.Known {
 	}
 	if url == iri.WithoutFragment(p.address.url) {
 		known := p.ledger.Known
-		if p.address.doubted || !p.allowance.full && p.ledger.owes(isShort) || p.ledger.owes(isCutShort) {
+		if p.address.doubted || !p.allowance.full && p.ledger.owes(isLeftOut) || p.ledger.owes(isCutShort) {
 			return feedhistory.Known{}
 		}
 		if p.ledger.Kind == feedhistory.KindPaged && !p.pages.toEnd {

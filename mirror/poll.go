@@ -173,6 +173,9 @@ func (p *poll) finish() (*Report, error) {
 		known := p.documents.get(d.URL) // processed under another name, or before; an earlier, damaged copy pays for nothing
 		return known != nil && (known.Last >= d.Poll || !known.Known.Damaged)
 	})
+	if p.alternatives.rereads && p.chain.read {
+		p.ledger.crossOut(debt.isAlternative) // only now, as the poll could have been cut short
+	}
 	if p.documents.err != nil {
 		return p.stop(p.documents.err)
 	}

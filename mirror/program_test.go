@@ -115,6 +115,17 @@ func TestProgramSignedArchive(t *testing.T) {
 	}
 }
 
+// A program has no Quota, so its tombstones, which the Ledger forgets, are not counted at each poll.
+func TestProgramTombstone(t *testing.T) {
+	const tombstone = `<at:deleted-entry xmlns:at="http://purl.org/atompub/tombstones/1.0" ref="urn:1" when="1999-01-01T00:00:00Z"/>`
+	own, n := newRows(), 0
+	site := programSite{"/feed": func() string { n++; return numbered(tombstone, n+1) }}
+	for range 3 {
+		require.NoError(t, own.walk(t.Context(), t, newMirror(nil, site), programURL, 100))
+		require.Zero(t, own.ledger(t).Feed().Size())
+	}
+}
+
 // storedLedger returns a stored Ledger with the columns of a text.
 func storedLedger(columns []byte) string {
 	var b bytes.Buffer

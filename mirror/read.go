@@ -147,7 +147,7 @@ func (p *poll) fail(doc *feedhistory.Document, err error) error {
 	m, err := p.merger.merge(source{doc: doc, rank: rankOf(doc, p.chain.rank)})
 	if err == nil {
 		p.commits.held = &m.change
-		p.short(doc, m)
+		p.oweLeftOut(doc, m)
 	}
 	return err
 }
@@ -182,6 +182,7 @@ func (p *poll) unchanged(r *feedhistory.Reading) {
 				p.chain.asks = p.chain.asks && d.First >= p.chain.until && p.chain.until > 0
 				p.chain.met, p.chain.joined = true, true
 			}
+			p.chain.again = true
 			p.commits.reread(d, r.Known, p.now)
 		}
 		return
@@ -224,7 +225,6 @@ func (p *poll) subscription(r *feedhistory.Reading) error {
 	l.crossOut(func(d debt) bool { return d.Again && d.Poll < f.Polls })
 	late := p.isLate(doc.Response.Requested) || p.isLate(doc.URL)
 	p.alternatives.late = p.alternatives.late || late
-	l.crossOut(func(d debt) bool { return d.isAlternative() && p.alternatives.rereads && d.Poll < f.Polls })
 	l.take(doc.Response.Requested)
 	l.take(doc.URL)
 	if !p.chain.read {
@@ -239,8 +239,8 @@ func (p *poll) subscription(r *feedhistory.Reading) error {
 	if err == nil {
 		err = p.readings.keepRanks(m, rank)
 	}
-	l.crossOut(isShort)
-	p.short(doc, m)
+	l.crossOut(isLeftOut)
+	p.oweLeftOut(doc, m)
 	if err != nil {
 		return err
 	}

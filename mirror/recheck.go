@@ -133,7 +133,7 @@ func (r *rechecks) note(changed bool) error {
 	if l.Looked.IsZero() || r.m.Revalidate && !r.cut {
 		l.Looked = r.now
 	}
-	if !changed && len(r.urls) == 0 && !r.m.Revalidate && !l.Checked.IsZero() {
+	if !changed && !r.chain.again && !l.Checked.IsZero() {
 		return nil
 	}
 	c, err := r.chain.path()

@@ -140,6 +140,9 @@ func (r Rank) compare(other Rank) int {
 // Seq of -1 is that of a copy that a Store has found damaged.
 func (r Rank) isKept() bool { return r.Seq < -1 }
 
+// isOfSubscription reports whether the rank is that of a subscription document.
+func (r Rank) isOfSubscription() bool { return r.Seq&(1<<31-1) == 0 }
+
 func (r Rank) precedence() feedtime.Rank { return feedtime.Rank{Time: r.Time, Seq: r.Seq} }
 
 // A Copy is one appearance of an entry in a document. The copy of a feed reader has no
@@ -175,9 +178,6 @@ type TombstoneRecord struct {
 func (t TombstoneRecord) precedence() feedtime.Tombstone {
 	return feedtime.Tombstone{When: t.When, Rank: t.Rank.precedence()}
 }
-
-// isOfSubscription reports whether the rank is that of a subscription document.
-func (r Rank) isOfSubscription() bool { return r.Seq&(1<<31-1) == 0 }
 
 // state returns the State following from a record's copy, tombstone and absence.
 func (r *Record) state() State {

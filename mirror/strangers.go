@@ -160,7 +160,7 @@ func (st *strangers) revive(past *generation) {
 	st.merger.window() // whose ranks keepRanks stores
 	st.merger.program.revive(past.Table)
 	l := past.Ledger.clone()
-	l.upkeep = st.ledger.upkeep
+	l.upkeep, l.Unsettled = st.ledger.upkeep, l.Kind == feedhistory.KindArchived // its archives may have been read as the other's
 	st.feed.Title, st.feed.Head, *st.ledger = past.Title, past.Head, l
 	st.feed.Ledger.Reset(false)
 }
