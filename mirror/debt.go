@@ -291,7 +291,7 @@ func (l *ledger) enterDocument(d debt) {
 	l.Debts = append(l.Debts, d)
 }
 
-// crossOut crosses out the debts that are paid.
+// crossOut crosses out the paid debts.
 func (l *ledger) crossOut(isPaid func(debt) bool) { l.Debts = slices.DeleteFunc(l.Debts, isPaid) }
 
 // owes reports whether there is such a debt.
@@ -410,7 +410,7 @@ func (c *chainWalk) failAgain(d *debt, g *feedhistory.Gap) {
 	}
 }
 
-// oweFailed enters a document that could not be read.
+// oweFailed enters an unreadable document.
 func (c *chainWalk) oweFailed(g *feedhistory.Gap) {
 	d := c.debtOf(g)
 	d.Kind, d.Tries, d.Missing, d.Rank = debtDocument, 1, isMissing(g), c.rank
@@ -453,7 +453,7 @@ func (s *session) debtOf(gap *feedhistory.Gap) debt {
 	return d
 }
 
-// clearGaps removes the debts that earlier polls found within a document which this poll
+// clearGaps removes the debts earlier polls found within a document which this poll
 // has read. A contradiction stays as long as the document names more than one chain. Of a
 // damaged subscription document, the sound one must show what was around the damage; otherwise a
 // window has been missed. Nil is the result of a document that is no subscription document.
@@ -513,7 +513,7 @@ func (c *chainWalk) oweWithin(gap *feedhistory.Gap, doc *feedhistory.Document) {
 }
 
 // around returns the entries around the damage of the subscription document: if they are not known,
-// the last one that it shows.
+// the last one it shows.
 func (l *ledger) around(gap *feedhistory.Gap, doc *feedhistory.Document) (s sides) {
 	if doc == nil {
 		for _, d := range l.Debts {
@@ -572,7 +572,7 @@ func (s *session) declare() {
 // been read since.
 func isCutShort(d debt) bool { return d.Again && d.From == d.URL }
 
-// owe enters a debt that the poll has found.
+// owe enters a debt found by the poll.
 func (s *session) owe(d debt) {
 	d.Poll = s.feed.Polls
 	s.ledger.enter(d)

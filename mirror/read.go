@@ -152,7 +152,7 @@ func (p *poll) fail(doc *feedhistory.Document, err error) error {
 	return err
 }
 
-// reach notes that the walk has come to a document.
+// reach notes the arrival of the walk at a document.
 func (p *poll) reach(url string) {
 	if p.chain.read {
 		p.chain.aside = p.chain.own[url] && p.rechecks.urls[url] || p.chain.aside && p.chain.leadsTo(url)
@@ -323,7 +323,7 @@ func (p *poll) older(r *feedhistory.Reading) error {
 	p.chain.clearGaps(doc, nil, p.ledger.Kind, p.ledger.Known.URL, p.alternatives.rereads)
 	p.unname(doc)
 	if s.archive = !page && !contradicts; s.archive {
-		// It may be a known one, by its URL or by the one that a redirect leads to. Its self link
+		// It may be a known one, by its URL or by the target of a redirect. Its self link
 		// shows nothing: the address may have another document, or none.
 		if there := p.documents.get(doc.URL); known == nil && there != nil && there.URL == doc.URL {
 			known = there
@@ -389,8 +389,7 @@ func (p *poll) page(r *feedhistory.Reading, m *mergeResult) error {
 	return nil
 }
 
-// archive processes a merged archive document, with the record of the known one that it is; nil if
-// it is new.
+// archive processes a merged archive document, with its record; nil if it is new.
 func (p *poll) archive(r *feedhistory.Reading, m *mergeResult, known *DocumentRecord, digest string) error {
 	doc, d := r.Document, p.newDocument(r, m.source.rank, digest)
 	p.ledger.Unsettled = true

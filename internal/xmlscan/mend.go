@@ -147,8 +147,8 @@ func (m *Mender) Lost() (at int, ok bool) {
 	return m.lostAt, true
 }
 
-// LostPart returns the offsets between which entries were lost, all that Lost speaks of: no entry
-// that ends before or begins after is damaged.
+// LostPart returns the offsets between which all these entries were lost: none ending before or
+// beginning after them is damaged.
 func (m *Mender) LostPart() (from, to int) { return m.lostFrom, m.lostTo }
 
 // lose notes the trace of a lost entry.

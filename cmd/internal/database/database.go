@@ -308,9 +308,13 @@ func linked(name string) string {
 // Connect opens the database for reading and writing. It reads a file first, so as not
 // to change a file of another program.
 func (d *Location) Connect(ctx context.Context) (*Store, error) {
+	if d.IsPostgres() {
+		return d.connect(ctx)
+	}
+	defer lockDirectory(d.DB, false)()
 	info, _ := os.Stat(d.DB)
 	store, err := d.connect(ctx)
-	if now, failed := os.Stat(d.DB); info != nil && (failed != nil || !os.SameFile(info, now)) {
+	if now, failed := os.Stat(d.DB); info == nil || failed != nil || !os.SameFile(info, now) {
 		if err == nil {
 			err = store.Close()
 		}
@@ -579,7 +583,12 @@ func (s *Store) Close() error {
 // CloseAfter closes the database after a verb that ended with an error, or nil. If the verb
 // failed, and made the database for nothing, because there is no feed in it, CloseAfter removes it.
 func (s *Store) CloseAfter(failed error) error {
-	if failed == nil || len(s.made) == 0 || !s.isUnused() {
+	if failed == nil || len(s.made) == 0 {
+		return s.Close()
+	}
+	// One that is opening the file would make a log for it, by its name: that of the next file.
+	defer lockDirectory(s.made[0], true)()
+	if !s.isUnused() {
 		return s.Close()
 	}
 	if runtime.GOOS == "windows" { // where an open file cannot be removed, nor one that others have open

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -148,16 +150,34 @@ func TestCloseAfterAtOnce(t *testing.T) {
 			if i == 0 {
 				return made.CloseAfter(failed)
 			}
-			store, err := (&database.Location{DB: file}).Create(w)
-			if err != nil {
-				return err
-			}
-			err = store.Commit(t.Context(), &mirror.Commit{Feed: mirror.NewFeed(fmt.Sprintf("http://%d.example/", i))})
-			return errors.Join(err, store.CloseAfter(nil))
+			return commitElsewhere(t, file, fmt.Sprintf("http://%d.example/", i))
 		})
 		store, err := (&database.Location{DB: file}).Open(w)
 		require.NoError(t, err)
 		require.Len(t, feedtest.All(t, store.Feeds(t.Context(), mirror.FeedQuery{})), 3)
 		require.NoError(t, store.Close())
 	}
+}
+
+// commitElsewhere adds a feed in a process of its own: within one, closing any file of a database
+// gives up the locks of all its connections.
+func commitElsewhere(t *testing.T, file, feed string) error {
+	own := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestCommit$")
+	own.Env = append(os.Environ(), "DATABASE_FILE="+file, "DATABASE_FEED="+feed)
+	if out, err := own.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	return nil
+}
+
+// The part of TestCloseAfterAtOnce in another process.
+func TestCommit(t *testing.T) {
+	file := os.Getenv("DATABASE_FILE")
+	if file == "" {
+		t.Skip("it is a part of TestCloseAfterAtOnce")
+	}
+	store, err := (&database.Location{DB: file}).Create(&command.World{Ctx: t.Context()})
+	require.NoError(t, err)
+	require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: mirror.NewFeed(os.Getenv("DATABASE_FEED"))}))
+	require.NoError(t, store.CloseAfter(nil))
 }
