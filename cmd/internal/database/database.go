@@ -105,29 +105,41 @@ func (d *Location) Create(w *command.World) (*Store, error) {
 		return nil, err
 	}
 	for {
-		var made []string
-		f, err := os.OpenFile(d.DB, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // addresses may be secrets
-		switch {
-		case err == nil:
-			made, err = []string{d.DB}, f.Close()
-			if _, err := os.Lstat(d.keyringName()); errors.Is(err, fs.ErrNotExist) {
-				made = append(made, d.keyringName())
-			}
-		case errors.Is(err, fs.ErrExist):
-			err = nil
+		store, err := d.make(w.Ctx)
+		if errors.Is(err, fs.ErrExist) {
+			store, err = d.Connect(w.Ctx)
 		}
-		if err != nil {
-			return nil, d.Failure(err)
+		if !errors.Is(err, errRemoved) {
+			return store, err
 		}
-		store, err := d.Connect(w.Ctx)
-		if errors.Is(err, errRemoved) {
-			continue
-		}
-		if err == nil {
-			store.made = made
-		}
-		return store, err
 	}
+}
+
+// make makes the database, if there is none; otherwise the error is fs.ErrExist.
+func (d *Location) make(ctx context.Context) (*Store, error) {
+	if _, err := os.Lstat(d.DB); err == nil {
+		return nil, fs.ErrExist
+	}
+	defer lockDirectory(d.DB, true)()
+	f, err := os.OpenFile(d.DB, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // addresses may be secrets
+	if errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		return nil, d.Failure(err)
+	}
+	made := []string{d.DB}
+	if _, err := os.Lstat(d.keyringName()); errors.Is(err, fs.ErrNotExist) {
+		made = append(made, d.keyringName())
+	}
+	store, err := d.connectFile(ctx)
+	if err == nil {
+		store.made = made
+	}
+	return store, err
 }
 
 // Open opens an existing database.
@@ -312,6 +324,10 @@ func (d *Location) Connect(ctx context.Context) (*Store, error) {
 		return d.connect(ctx)
 	}
 	defer lockDirectory(d.DB, false)()
+	return d.connectFile(ctx)
+}
+
+func (d *Location) connectFile(ctx context.Context) (*Store, error) {
 	info, _ := os.Stat(d.DB)
 	store, err := d.connect(ctx)
 	if now, failed := os.Stat(d.DB); info == nil || failed != nil || !os.SameFile(info, now) {

@@ -9,7 +9,7 @@ import (
 )
 
 // lockDirectory locks the directory of a database file: shared while the file is being opened,
-// alone while it is being removed. It returns a function to unlock it. Where directories cannot be
+// alone while it is being made or removed. It returns a function to unlock it. Where directories cannot be
 // locked, it does nothing.
 func lockDirectory(file string, alone bool) (unlock func()) {
 	dir, err := os.Open(filepath.Dir(file))
