@@ -75,8 +75,9 @@ func (r *Reading) Document() (*feedhistory.Document, error) {
 // Budget limits a poll, and how much the table may hold is for the program to decide. The Ledger
 // remembers the entries in the subscription document, the archives, and digests of the ids of at
 // most 128 other entries, the newest; of a paged feed 512, or twice as many as its subscription
-// document has, if these are more. So an older entry that comes again may be New, none in an archive that is read again is, and one that comes under
-// another id, after a change from http to https, say, is two. Two gaps stay that Update closes: a
+// document has, if these are more. So an older entry that comes again may be New, one in an archive
+// that is read again never is, and one under another id, after a change from http to https, say, is
+// two. Two gaps stay that Update closes: a
 // document that never answers, and that only archives name to which the feed no longer leads; and
 // what was missed before a feed was rebuilt under other ids. An entry with signatures in its
 // addresses is put whenever they change.
