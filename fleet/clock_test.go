@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"sync/atomic"
@@ -11,6 +12,14 @@ import (
 )
 
 const year = 365 * 24 * time.Hour
+
+// A worker whose context ends before it has begun has done what it was asked for.
+func TestEndedBeforeItBegan(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, newWorker(t, open(t, newDatabase(t))).Run(ctx))
+}
 
 // However far a worker's clock is off, nothing it stores depends on it: each feed is due
 // when it should be, and is polled as often.

@@ -230,18 +230,22 @@ func (w *Worker) Run(ctx context.Context) error {
 	if w.begun.Swap(true) {
 		return errors.New("fleet: the worker has run already")
 	}
-	if err := w.Database.measure(ctx); err != nil {
-		return err
-	}
-	if err := w.checkClock(ctx); err != nil {
-		return err
+	err := w.Database.measure(ctx)
+	if err == nil {
+		err = w.checkClock(ctx)
 	}
 	ctx, w.refuse = context.WithCancelCause(ctx)
 	defer w.refuse(nil)
 	visiting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	w.visiting = visiting
-	if err := w.river.Start(ctx); err != nil {
+	if err == nil {
+		err = w.river.Start(ctx)
+	}
+	if err != nil && ctx.Err() != nil { // it ended before the worker had begun
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	w.running.Store(true)
@@ -251,7 +255,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer time.AfterFunc(w.grace(), cancel).Stop()
 	<-w.river.Stopped()
 	w.visits.Wait()
-	_, err := w.Database.clock.skew()
+	_, err = w.Database.clock.skew()
 	return err
 }
 
