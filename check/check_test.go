@@ -86,7 +86,7 @@ func TestDocuments(t *testing.T) {
 	require.Len(t, found, len(files), "a file without a rule")
 }
 
-// An RSS document without a channel is no sound feed, whatever else it has.
+// An RSS document without a channel is not a sound feed, even if it has items.
 func TestNoChannel(t *testing.T) {
 	for _, text := range []string{
 		`<rss version="2.0"/>`,

@@ -13,7 +13,7 @@ import (
 
 const year = 365 * 24 * time.Hour
 
-// A worker whose context ends before it has begun has done what it was asked for.
+// A worker whose context ends before it has begun stops without an error.
 func TestEndedBeforeItBegan(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -61,7 +61,7 @@ Status: 500
 	})
 }
 
-// The poll that reads a contradictory chain again is cut short: what it was to find out stays owed.
+// The poll that reads a contradictory chain again is cut short: the contradiction stays owed.
 func TestReadAgainCutShort(t *testing.T) {
 	const mark = `<fh:archive/>`
 	isThere, cut := false, func() {}

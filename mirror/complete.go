@@ -77,7 +77,7 @@ func (s *session) complete(m *mergeResult) error {
 	return nil
 }
 
-// leave makes an entry no longer part of the feed, from now on, whatever tombstone it had before.
+// leave makes an entry no longer part of the feed from now on. An older tombstone no longer counts.
 func (s *session) leave(m *mergeResult, r *Record) {
 	r.Absence, r.Archived = s.feed.Polls<<32, false
 	if r.Tombstone.Rank.Seq < r.Absence {

@@ -455,7 +455,7 @@ func (s *session) debtOf(gap *feedhistory.Gap) debt {
 
 // clearGaps removes the debts earlier polls found within a document which this poll
 // has read. A contradiction stays as long as the document names more than one chain. Of a
-// damaged subscription document, the sound one must show what was around the damage; otherwise a
+// damaged subscription document, the sound one must show the entries around the damage; otherwise a
 // window has been missed. Nil is the result of a document that is no subscription document.
 func (c *chainWalk) clearGaps(doc *feedhistory.Document, m *mergeResult, kind feedhistory.Kind, start string, rereads bool) {
 	var windows []debt
@@ -479,8 +479,8 @@ func (c *chainWalk) clearGaps(doc *feedhistory.Document, m *mergeResult, kind fe
 	}
 }
 
-// isShownIn reports whether a document shows what was around a damage, in the same order: if it was
-// at the older end, something beyond.
+// isShownIn reports whether a document shows the entries that were around a damage, in the same
+// order. If the damage was at the older end, an older entry must follow.
 func (d debt) isShownIn(doc *feedhistory.Document) bool {
 	ids := make([]string, len(doc.Entries))
 	for i, e := range doc.Entries {
@@ -599,7 +599,7 @@ func quotaGap(doc *feedhistory.Document, refused int, now time.Time) debt {
 	return debt{URL: doc.URL, From: doc.URL, Reason: feedhistory.ReasonLimit, Quota: true, Found: now, Message: what}
 }
 
-// oweLeftOut enters what the Quota has left out of a subscription document.
+// oweLeftOut enters the debt of the entries the Quota has left out of a subscription document.
 func (s *session) oweLeftOut(doc *feedhistory.Document, m *mergeResult) {
 	if m.refused > 0 {
 		s.owe(quotaGap(doc, m.refused, s.now))

@@ -1,15 +1,11 @@
 package mirror_test
 
 import (
-	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -22,9 +18,9 @@ import (
 	"github.com/feedhistory/feedhistory/mirror"
 )
 
-// A siteSchedule is what a random publisher served at each poll: links lead nowhere, twice, or to what
-// has moved, archives are rebuilt and fail, other feeds and old copies answer, ids and software
-// change.
+// A siteSchedule holds the documents a random publisher served at each poll: links lead nowhere,
+// twice, or to moved documents, archives are rebuilt and fail, other feeds and old copies answer, ids
+// and software change.
 type siteSchedule struct {
 	Seed  int
 	Paged bool
@@ -116,16 +112,7 @@ func (s *scheduledSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.Faults[url] == "" {
 		s.read[url] = d
 	}
-	text := s.text(url, d)
-	sum := fnv.New64a()
-	sum.Write(text)
-	etag := fmt.Sprintf(`"%x"`, sum.Sum64())
-	w.Header().Set("ETag", etag)
-	if r.Header.Get("If-None-Match") == etag {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	_, _ = w.Write(text)
+	writeTagged(w, r, s.text(url, d))
 }
 
 func siteEntry(e [2]int) string {
@@ -236,27 +223,11 @@ func pollSite(t *testing.T, m *mirror.Mirror, budget int) *mirror.Report {
 	return r
 }
 
-func siteSchedules(t *testing.T) (schedules []siteSchedule) {
-	file, err := os.Open(cmp.Or(os.Getenv("FEEDHISTORY_DOCUMENTS"), "testdata/documents.jsonl"))
-	require.NoError(t, err)
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<22)
-	for lines.Scan() {
-		var s siteSchedule
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &s))
-		schedules = append(schedules, s)
-	}
-	require.NoError(t, lines.Err())
-	require.NotEmpty(t, schedules)
-	return schedules
-}
-
 // The schedules of the model of documents. A mirror that says "whole" has all entries to which links
 // lead, by whichever relation; and where a new reader would say "whole" or "lossy", so does it in the
 // end.
 func TestSchedulesOfDocuments(t *testing.T) {
-	for _, schedule := range siteSchedules(t) {
+	for _, schedule := range schedulesOf[siteSchedule](t, "FEEDHISTORY_DOCUMENTS", "testdata/documents.jsonl") {
 		t.Run(fmt.Sprint(schedule.Seed), func(t *testing.T) { testDocuments(t, schedule) })
 	}
 }

@@ -88,16 +88,7 @@ func (s *windowSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if url != "sub" {
 		s.read[url] = true
 	}
-	text := s.text(url, d)
-	sum := fnv.New64a()
-	sum.Write(text)
-	etag := fmt.Sprintf(`"%x"`, sum.Sum64())
-	w.Header().Set("ETag", etag)
-	if r.Header.Get("If-None-Match") == etag {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	_, _ = w.Write(text)
+	writeTagged(w, r, s.text(url, d))
 }
 
 func (s *windowSite) text(url string, d windowDocument) []byte {
@@ -126,16 +117,15 @@ func (s *windowSite) text(url string, d windowDocument) []byte {
 	return b.Bytes()
 }
 
-// windowSchedules reads schedules: those of testdata, and those of a file that FEEDHISTORY_WINDOWS
-// names.
-func windowSchedules(t *testing.T) (schedules []windowSchedule) {
-	file, err := os.Open(cmp.Or(os.Getenv("FEEDHISTORY_WINDOWS"), "testdata/windows.jsonl"))
+// schedulesOf reads schedules, one on a line: from the file that a variable names, or from testdata.
+func schedulesOf[T any](t *testing.T, variable, name string) (schedules []T) {
+	file, err := os.Open(cmp.Or(os.Getenv(variable), name))
 	require.NoError(t, err)
 	defer file.Close()
 	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
+	lines.Buffer(nil, 1<<22)
 	for lines.Scan() {
-		var s windowSchedule
+		var s T
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &s))
 		schedules = append(schedules, s)
 	}
@@ -144,12 +134,25 @@ func windowSchedules(t *testing.T) (schedules []windowSchedule) {
 	return schedules
 }
 
+// writeTagged answers with a text and its ETag, or that it is not modified.
+func writeTagged(w http.ResponseWriter, r *http.Request, text []byte) {
+	sum := fnv.New64a()
+	sum.Write(text)
+	etag := fmt.Sprintf(`"%x"`, sum.Sum64())
+	w.Header().Set("ETag", etag)
+	if r.Header.Get("If-None-Match") == etag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_, _ = w.Write(text)
+}
+
 // The schedules of the model of windows, in which archives fill, move, change and go, entries come
 // in bursts, return, are pinned, deleted and withdrawn, and polls fail, are cut short, and see damage.
 // Where an entry is missing, the mirror never says "whole", and is never silent. Where the model has
 // paid all debts in the end, so has the mirror.
 func TestSchedulesOfWindows(t *testing.T) {
-	for _, schedule := range windowSchedules(t) {
+	for _, schedule := range schedulesOf[windowSchedule](t, "FEEDHISTORY_WINDOWS", "testdata/windows.jsonl") {
 		t.Run(fmt.Sprint(schedule.Seed), func(t *testing.T) { testWindows(t, schedule) })
 	}
 }

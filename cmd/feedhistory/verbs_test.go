@@ -734,8 +734,8 @@ func TestConfigMessages(t *testing.T) {
 	require.Contains(t, stderr, dir+": is a directory")
 }
 
-// TestVerbAlone compares what a verb says if its flags are read alone and, for a setting, with those of all
-// verbs.
+// TestVerbAlone compares the output of a verb whose flags are read alone with its output when, for a
+// setting, those of all verbs are read.
 func TestVerbAlone(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.toml")
 	t.Setenv("FEEDHISTORY_CONFIG", file)

@@ -40,7 +40,7 @@ func TestResolveExamples(t *testing.T) { require.Equal(t, 42, references(t, "ref
 
 func TestResolveMore(t *testing.T) { require.Positive(t, references(t, "more.txt")) }
 
-// IsOn compares what Split finds.
+// IsOn agrees with Split about the authority.
 func TestIsOn(t *testing.T) {
 	part := rapid.SampledFrom([]string{"http:", "https:", "HTTP:", "//", "/", "example.org", "example.org:80", ".evil", "@", "?", "#", "a"})
 	rapid.Check(t, func(t *rapid.T) {
