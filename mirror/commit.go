@@ -50,6 +50,8 @@ func (cs *commits) makeRoom(next *feedhistory.Document, decisive bool) error {
 	cs.gather()
 	g := cs.waiting
 	switch {
+	case cs.inline:
+		return cs.drain()
 	case next != nil && (decisive || g.touches(next) || cs.flight != nil && cs.flight.touches(next)),
 		g != nil && g.change.Forget:
 		return cs.drain()
@@ -81,6 +83,9 @@ func (cs *commits) gather() {
 		cs.waiting = &group{}
 	}
 	cs.waiting.add(cs.held)
+	if !cs.inline { // which commits it before the next document is processed
+		cs.waiting.note(cs.held)
+	}
 	cs.held = nil
 }
 
@@ -186,23 +191,23 @@ type group struct {
 // add adds the change of a document. None of the document's entries may be in
 // the group.
 func (g *group) add(c *Commit) {
-	if g.ids == nil {
-		g.ids = map[string]bool{}
-	}
 	to := &g.change
-	for _, r := range slices.Concat(c.Put, c.Touch) {
-		g.ids[placeOf(r.ID)] = true
-		g.bytes += r.Content.Size
-	}
-	for _, v := range c.Versions {
-		g.ids[placeOf(v.ID)] = true
-		g.bytes += v.Content.Size
-	}
 	to.Put, to.Touch = append(to.Put, c.Put...), append(to.Touch, c.Touch...)
 	to.Versions, to.Documents = append(to.Versions, c.Versions...), append(to.Documents, c.Documents...)
 	to.changes = append(to.changes, c.changes...)
 	to.Keep, to.Forget = max(to.Keep, c.Keep), to.Forget || c.Forget
 	g.documents++
+}
+
+// note notes the entries of an added change.
+func (g *group) note(c *Commit) {
+	if g.ids == nil {
+		g.ids = map[string]bool{}
+	}
+	for _, r := range slices.Concat(c.Put, c.Touch, c.Versions) {
+		g.ids[placeOf(r.ID)] = true
+		g.bytes += r.Content.Size
+	}
 }
 
 // placeOf returns an ID, without the part in which the IDs of one post may differ.

@@ -191,15 +191,15 @@ const fullyKnown = 4
 // columnsOfDocuments are those of the archives, the newest first.
 func (k *memo) columnsOfDocuments(c *columns) {
 	n := c.count(len(k.documents), 20)
-	docs := make([]*DocumentRecord, n)
+	docs := make([]DocumentRecord, n)
 	for i := range docs {
-		if docs[i] = new(DocumentRecord); !c.isRead {
+		if !c.isRead {
 			docs[i] = k.documents[i].bare(i < fullyKnown)
 		}
 	}
-	text := func(of func(*DocumentRecord) *string) { c.texts(n, func(i int) *string { return of(docs[i]) }) }
-	number := func(of func(*DocumentRecord) *int64) { c.numbers(n, func(i int) *int64 { return of(docs[i]) }) }
-	flag := func(of func(*DocumentRecord) *bool) { c.flags(n, func(i int) *bool { return of(docs[i]) }) }
+	text := func(of func(*DocumentRecord) *string) { c.texts(n, func(i int) *string { return of(&docs[i]) }) }
+	number := func(of func(*DocumentRecord) *int64) { c.numbers(n, func(i int) *int64 { return of(&docs[i]) }) }
+	flag := func(of func(*DocumentRecord) *bool) { c.flags(n, func(i int) *bool { return of(&docs[i]) }) }
 	own := func(i int) string { return docs[i].URL }
 	text(func(d *DocumentRecord) *string { return &d.URL })
 	c.lists(n, func(i int) *[]string { return &docs[i].Names }, own)
@@ -226,12 +226,16 @@ func (k *memo) columnsOfDocuments(c *columns) {
 	number(func(d *DocumentRecord) *int64 { return &d.First })
 	number(func(d *DocumentRecord) *int64 { return &d.Last })
 	number(func(d *DocumentRecord) *int64 { return &d.Altered })
-	k.documents = docs
+	if c.isRead {
+		k.documents = make([]*DocumentRecord, n)
+		for i := range docs {
+			k.documents[i] = &docs[i]
+		}
+	}
 }
 
 // bare returns the record with what a Ledger remembers of an archive.
-func (d *DocumentRecord) bare(isFully bool) *DocumentRecord {
-	d = clone(d)
+func (d DocumentRecord) bare(isFully bool) DocumentRecord {
 	d.Entries, d.Oldest, d.Newest = 0, time.Time{}, time.Time{}
 	if isFully {
 		return d

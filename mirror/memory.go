@@ -235,51 +235,41 @@ func (c *Commit) next() int64 { return cmp.Or(c.Number, c.Feed.Commits+1) }
 
 // putEntries stores the entries of a change.
 func (f *memoryFeed) putEntries(c *Commit) {
-	changed := map[string]*memoryEntry{}
-	at := func(id string) *memoryEntry {
-		if changed[id] == nil {
-			e := f.entries[id]
-			e.versions = slices.Clone(e.versions)
-			changed[id] = &e
-		}
-		return changed[id]
+	set := func(r *Record, content Content, e memoryEntry) {
+		e.record = clone(r)
+		e.record.Feed, e.record.Content = c.Feed.URL, content
+		f.entries[r.ID] = e.pruned(c.Keep)
 	}
 	for _, r := range c.Put {
-		e := at(r.ID)
+		e := f.entries[r.ID]
 		if old := e.record; old != nil && old.Content.Format != "" {
 			e.versions = append(e.versions, &Record{ID: old.ID, Copy: old.Copy, Content: old.Content})
 		}
-		e.set(c, r, r.Content)
+		set(r, r.Content, e)
 	}
 	for _, r := range c.Touch {
-		e := at(r.ID)
+		e := f.entries[r.ID]
 		var content Content
 		if e.record != nil {
 			content = e.record.Content
 		}
-		e.set(c, r, content)
+		set(r, content, e)
 	}
 	for _, v := range c.Versions {
-		e := at(v.ID)
+		e := f.entries[v.ID]
 		e.versions = append(e.versions, clone(v))
-	}
-	for id, e := range changed {
-		e.prune(c.Keep)
-		if f.entries[id] = *e; e.record == nil && len(e.versions) == 0 {
-			delete(f.entries, id)
+		if e = e.pruned(c.Keep); e.record != nil || len(e.versions) > 0 {
+			f.entries[v.ID] = e
+		} else {
+			delete(f.entries, v.ID)
 		}
 	}
 }
 
-func (e *memoryEntry) set(c *Commit, r *Record, content Content) {
-	e.record = clone(r)
-	e.record.Feed, e.record.Content = c.Feed.URL, content
-}
-
-// prune keeps the newest versions, each once, and not the current one.
-func (e *memoryEntry) prune(keep int) {
+// pruned returns the entry with its newest versions, each once, and not the current one.
+func (e memoryEntry) pruned(keep int) memoryEntry {
 	if len(e.versions) == 0 {
-		return
+		return e
 	}
 	seen := map[string]bool{}
 	if e.record != nil {
@@ -292,6 +282,7 @@ func (e *memoryEntry) prune(keep int) {
 	})
 	slices.SortFunc(e.versions, newer)
 	e.versions = e.versions[:min(len(e.versions), max(keep, 0))]
+	return e
 }
 
 // putDocuments stores the documents of a change.

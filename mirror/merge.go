@@ -280,7 +280,8 @@ func (mg *merger) find(m *mergeResult) error {
 
 // begin gives each item a record, and notes what is stored before the document is merged.
 func (m *mergeResult) begin(feed string) {
-	for _, it := range m.items {
+	var unseen []Record // in one piece
+	for i, it := range m.items {
 		switch {
 		case it.settled != nil:
 			it.shown, it.before = true, Live
@@ -288,7 +289,11 @@ func (m *mergeResult) begin(feed string) {
 		case it.isErased():
 			continue
 		case it.record == nil:
-			it.record = &Record{Feed: feed, ID: it.id, State: Unseen}
+			if unseen == nil {
+				unseen = make([]Record, 0, len(m.items)-i)
+			}
+			unseen = append(unseen, Record{Feed: feed, ID: it.id, State: Unseen})
+			it.record = &unseen[len(unseen)-1]
 		default:
 			it.stored = true
 		}

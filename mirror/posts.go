@@ -28,13 +28,16 @@ func (mg *merger) joinPosts(m *mergeResult) (joined bool, err error) {
 	var names []string
 	s, doc := m.source, m.source.doc
 	isNew := func(e *feedhistory.Entry) bool { return m.at[e.ID].isNew() }
-	here := make(map[string]*feedhistory.Entry, len(doc.Entries))
-	for _, e := range slices.Backward(doc.Entries) {
-		here[e.ID] = e
-	}
+	here := sync.OnceValue(func() map[string]*feedhistory.Entry {
+		here := make(map[string]*feedhistory.Entry, len(doc.Entries))
+		for _, e := range slices.Backward(doc.Entries) {
+			here[e.ID] = e
+		}
+		return here
+	})
 	for _, e := range doc.Entries {
-		if post := iri.Post(e.ID); isNew(e) && e.Post() != "" {
-			names = append(names, "http://"+post, "https://"+post, iri.OtherScheme(e.ID))
+		if isNew(e) && e.Post() != "" {
+			names = append(names, postNames(e.ID)...)
 		}
 	}
 	known := map[string]*Record{}
@@ -44,7 +47,7 @@ func (mg *merger) joinPosts(m *mergeResult) (joined bool, err error) {
 		}
 	}
 	isMixed := mg.noteKinds(doc)
-	entries, first := slices.Clone(doc.Entries), map[string]*feedhistory.Entry{}
+	entries, first := slices.Clone(doc.Entries), make(map[string]*feedhistory.Entry, len(names)) // of each post
 	shown := sync.OnceValue(func() map[string]bool { return idsOf(mg.feed.Ledger.l.shown()) })
 	for i, e := range entries {
 		if !isNew(e) {
@@ -63,8 +66,8 @@ func (mg *merger) joinPosts(m *mergeResult) (joined bool, err error) {
 			switch {
 			case found == nil:
 				other = mg.underAlias(e, here)
-			case here[found.ID] != nil:
-				other = here[found.ID]
+			case here()[found.ID] != nil:
+				other = here()[found.ID]
 			default:
 				other = found
 				if copied != "" {
@@ -81,6 +84,17 @@ func (mg *merger) joinPosts(m *mergeResult) (joined bool, err error) {
 	}
 	doc.Entries = entries
 	return joined, nil
+}
+
+// postNames returns the IDs under which a post may be stored, besides the one it has.
+func postNames(id string) (names []string) {
+	post := iri.Post(id)
+	for _, name := range []string{"http://" + post, "https://" + post, iri.OtherScheme(id)} {
+		if name != id && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // aliases has the stored IDs of entries by other IDs under which they have come.
@@ -111,9 +125,9 @@ func (l *ledger) remember(alias, id string) {
 
 // underAlias returns an entry under the ID that an earlier copy was stored with; nil if there is
 // none, or the document has that entry, too.
-func (mg *merger) underAlias(e *feedhistory.Entry, here map[string]*feedhistory.Entry) *feedhistory.Entry {
+func (mg *merger) underAlias(e *feedhistory.Entry, here func() map[string]*feedhistory.Entry) *feedhistory.Entry {
 	id := mg.feed.Ledger.l.Aliases[e.ID]
-	if id == "" || here[id] != nil {
+	if id == "" || here()[id] != nil {
 		return nil
 	}
 	if link, ok := e.Links.Rel("alternate"); ok && !e.WeakID && isOtherPost(link.Href, id) && iri.Post(e.ID) != iri.Post(id) {
@@ -173,7 +187,7 @@ func (mg *merger) renameDeleted(doc *feedhistory.Document) {
 // under another kind of ID, and the stored digest unless its texts have changed: guids come and go
 // where two servers answer, and are added once for good. Link, title and time are equal, and just
 // one of both has an ID of its own. An entry without ID, link and file may be edited where it was.
-func (mg *merger) findTwin(e *feedhistory.Entry, here map[string]*feedhistory.Entry, shown func() map[string]bool) (twin *feedhistory.Entry, digest string, err error) {
+func (mg *merger) findTwin(e *feedhistory.Entry, here func() map[string]*feedhistory.Entry, shown func() map[string]bool) (twin *feedhistory.Entry, digest string, err error) {
 	at := e.Time()
 	_, hasLink := e.Links.Rel("alternate")
 	if at.IsZero() || e.Title().Plain() == "" || mg.feed.Commits == 0 || !hasLink && !e.WeakID {
@@ -189,7 +203,7 @@ func (mg *merger) findTwin(e *feedhistory.Entry, here map[string]*feedhistory.En
 			return nil, "", err
 		}
 		isKind := hasLink && r.Content.WeakID != e.WeakID || !hasLink && r.Content.WeakID && shown()[r.ID]
-		if !isKind || here[r.ID] != nil || r.Copy.Rank.isKept() {
+		if !isKind || here()[r.ID] != nil || r.Copy.Rank.isKept() {
 			continue
 		}
 		var storedKey, storedTexts string
@@ -237,8 +251,8 @@ func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (othe
 		return nil, "", nil
 	}
 	query := Query{Feed: mg.feed.URL, Since: e.Time(), Until: e.Time().Add(1)}
-	isIn := known["http://"+post] != nil || known["https://"+post] != nil || known[iri.OtherScheme(e.ID)] != nil
-	if !isIn && strings.HasSuffix(e.ID, "://"+post) {
+	isIn := len(known) > 0 && slices.ContainsFunc(postNames(e.ID), func(name string) bool { return known[name] != nil })
+	if scheme, ok := strings.CutSuffix(e.ID, post); !isIn && ok && strings.HasSuffix(scheme, "://") {
 		return nil, "", nil
 	}
 	for r, err := range mg.store.Entries(mg.ctx, query) {

@@ -84,7 +84,7 @@ func (p *poll) step(next *feedhistory.Document, work func() error) error {
 	if err := p.makeRoom(next); err != nil {
 		return err
 	}
-	p.snapshot, p.merger.digests = p.feed.clone(), newDigests(p.m.shelf != nil)
+	p.snapshot, p.merger.digests = p.feed.clone(), newDigests(next, p.m.shelf != nil)
 	err := work()
 	if err == nil || errors.Is(err, errEnded) {
 		p.snapshot = nil
@@ -308,7 +308,7 @@ func headOf(doc *feedhistory.Document) string {
 func (p *poll) older(r *feedhistory.Reading) error {
 	p.changes.Documents++
 	doc, requested := r.Document, r.URL
-	known, digest := p.documents.get(requested), p.merger.digestOf(doc)
+	known, digest := p.documents.get(requested), p.merger.digests.ofAll(doc)
 	s := source{doc: doc, rank: rankOf(doc, p.chain.neighbour(requested, known))}
 	if known != nil && known.Digest == digest {
 		s.rank = known.Rank // it is as recent as it was

@@ -627,7 +627,7 @@ func (r *reading) isWithdrawn(id string) bool {
 // noteCopy notes whether a subscription document may be an old copy: it was replaced
 // before, or it brings nothing new and lacks the newest entry.
 func (rs *readings) noteCopy(doc *feedhistory.Document, r *reading) {
-	l, digest := rs.ledger, shortKey(rs.merger.digestOf(doc))
+	l, digest := rs.ledger, shortKey(rs.merger.digests.ofAll(doc))
 	seen := slices.Index(l.Recent, digest)
 	if seen >= 0 && seen == len(l.Recent)-1 {
 		return // as at the last reading

@@ -129,8 +129,8 @@ func (s *shelf) oldest(l *ledger) (at time.Time) {
 // fold begins new lists, of what the rules need.
 func (s *shelf) fold(f *memoryFeed) {
 	k := *s.memo
-	k.rows, k.others = k.state.Ledger.l.needed(k.rows, k.others)
-	f.entries = make(map[string]memoryEntry, len(k.rows))
+	k.rows, k.others = k.needed()
+	clear(f.entries)
 	for _, r := range k.rows {
 		f.entries[r.ID] = memoryEntry{record: r}
 	}
@@ -144,7 +144,7 @@ func (s *shelf) fold(f *memoryFeed) {
 // folded returns what is remembered, without what later commits replaced.
 func (k *memo) folded() *memo {
 	folded := &memo{state: k.state, id: k.id}
-	folded.rows, folded.others = k.state.Ledger.l.needed(k.rows, k.others)
+	folded.rows, folded.others = k.needed()
 	seen := make(map[string]bool, len(k.documents))
 	for _, d := range slices.Backward(k.documents) {
 		if !seen[d.URL] {
@@ -169,8 +169,8 @@ const otherLimit = 128
 
 // mostOthers returns how many entries to know of besides the needed ones: of a paged feed, those of
 // some pages; of a document with more than shownLimit entries, some beyond these.
-func (l *ledger) mostOthers() int {
-	switch {
+func (k *memo) mostOthers() int {
+	switch l := &k.state.Ledger.l; {
 	case len(l.Shown) >= shownLimit:
 		return shownLimit
 	case l.Kind == feedhistory.KindPaged:
@@ -179,14 +179,14 @@ func (l *ledger) mostOthers() int {
 	return otherLimit
 }
 
-// needed divides rows, in the order in which they came, into those the rules ask for by name, and
-// others.
-func (l *ledger) needed(rows []*Record, others []otherID) ([]*Record, []otherID) {
-	names := map[string]int{}
+// needed divides the rows, in the order in which they came, into those the rules ask for by name,
+// and others, the newest first.
+func (k *memo) needed() (needed []*Record, others []otherID) {
+	l, names := &k.state.Ledger.l, map[string]int{}
 	l.name(names)
-	needed := make([]*Record, len(names))
+	needed = make([]*Record, len(names))
 	var shown, archived []*Record
-	for _, r := range rows {
+	for _, r := range k.rows {
 		switch i, isNamed := names[r.ID]; {
 		case isNamed:
 			needed[i] = r // the last one
@@ -202,14 +202,26 @@ func (l *ledger) needed(rows []*Record, others []otherID) ([]*Record, []otherID)
 		needed = append(needed, archived[:min(2, len(archived))]...)
 	}
 	slices.SortStableFunc(shown, func(a, b *Record) int { return b.Copy.compare(a.Copy) })
-	others = slices.Concat(otherIDs(shown), others, otherIDs(archived)) // the last to leave the document come first
-	seen := map[otherID]bool{}
-	others = slices.DeleteFunc(others, func(o otherID) bool {
-		isThere := seen[o>>1]
-		seen[o>>1] = true
-		return isThere
-	})
-	return needed, others[:min(len(others), l.mostOthers())]
+	most, seen := k.mostOthers(), map[otherID]bool{}
+	add := func(o otherID) {
+		if len(others) < most && !seen[o>>1] {
+			seen[o>>1] = true
+			others = append(others, o)
+		}
+	}
+	for _, r := range shown { // the last to leave the document come first
+		add(otherOf(r.ID, true))
+	}
+	for _, o := range k.others {
+		add(o)
+	}
+	for _, r := range archived {
+		if len(others) == most {
+			break
+		}
+		add(otherOf(r.ID, false))
+	}
+	return needed, others
 }
 
 // name numbers the entries the rules ask for by their IDs: first those in the subscription
@@ -249,14 +261,6 @@ func otherOf(id string, wasShown bool) otherID {
 	return o
 }
 
-func otherIDs(rows []*Record) []otherID {
-	others := make([]otherID, len(rows))
-	for i, r := range rows {
-		others[i] = otherOf(r.ID, r.isShown())
-	}
-	return others
-}
-
 // presumedDigest is the digest of an entry of which nothing more is known.
 const presumedDigest = "presumed"
 
@@ -292,7 +296,12 @@ func (p *program) presume(m *mergeResult) {
 // contentKeys are in place of a content: digests by which an entry is recognised under another ID.
 type contentKeys struct{ twin, texts, post string }
 
-func (k contentKeys) String() string { return k.twin + " " + k.texts + " " + k.post }
+func (k contentKeys) String() string {
+	if k == (contentKeys{}) {
+		return ""
+	}
+	return k.twin + " " + k.texts + " " + k.post
+}
 
 // keysOf returns those of a content on a shelf.
 func keysOf(c Content) contentKeys {

@@ -155,6 +155,14 @@ func (t *Table) copies(d Document) []candidate {
 	isNewest := t.Newest.isBefore(d)
 	copies := make([]candidate, len(d.Copies))
 	epoch, suffix := epochOf(t.Epoch), OfTime(d.Time)+digits(d.Place, widths[3])+digits(t.Reading, widths[4])
+	rank := func(at time.Time, rest ...string) string {
+		var text [width]byte
+		all := appendTime(append(text[:0], epoch...), at)
+		for _, part := range rest {
+			all = append(all, part...)
+		}
+		return string(all)
+	}
 	for i, c := range d.Copies {
 		at, isDated := c.At, !c.At.IsZero()
 		if !isDated {
@@ -163,13 +171,13 @@ func (t *Table) copies(d Document) []candidate {
 		r := candidate{Copy: c, place: i}
 		switch {
 		case c.Kept:
-			r.rank, r.unsure = epoch+OfTime(time.Time{})+OfTime(c.At)+suffix[widths[2]:], true
+			r.rank, r.unsure = rank(time.Time{}, OfTime(c.At), suffix[widths[2]:]), true
 		case c.Version == "":
-			r.rank = epoch + OfTime(at) + "g" + zeros[:len(suffix)-1]
+			r.rank = rank(at, "g", zeros[:len(suffix)-1])
 			r.unsure = at.Before(latest)
 			t.see(at, true)
 		default:
-			r.rank = epoch + OfTime(at) + suffix
+			r.rank = rank(at, suffix)
 			r.unsure = !at.After(latest) && !(isNewest && (isDated || at.Equal(latest) && !gone))
 			t.see(at, false)
 		}
@@ -199,6 +207,7 @@ func (n Newest) isBefore(d Document) bool {
 // put returns the changes by the copies of a document.
 func (t *Table) put(copies []candidate, isSubscription bool) (changes []Change) {
 	at, rows := t.places(), []Row(nil)
+	changes = make([]Change, 0, len(copies))
 	for _, c := range copies {
 		i, isShown := at[c.ID]
 		if !isShown && !isSubscription {
@@ -305,8 +314,11 @@ func (t *Table) places() map[string]int {
 // The widths of a rank's parts: the epoch, two times, the place and the reading.
 var widths = []int{8, 18, 18, 16, 8}
 
-// Parts is the number of the parts of a rank.
-const Parts = 5
+// Parts is the number of the parts of a rank, and width the length of it.
+const (
+	Parts = 5
+	width = 68
+)
 
 // Split returns the parts of a rank; five empty ones of another text.
 func Split(rank string) []string {
@@ -342,6 +354,10 @@ func below(epoch int64) string {
 // nanoseconds.
 func OfTime(at time.Time) string {
 	var text [18]byte
+	return string(appendTime(text[:0], at))
+}
+
+func appendTime(text []byte, at time.Time) []byte {
 	seconds := max(0, at.Unix()-time.Time{}.Unix())
-	return string(appendDigits(appendDigits(text[:0], seconds, 10), int64(at.Nanosecond()), 8))
+	return appendDigits(appendDigits(text, seconds, 10), int64(at.Nanosecond()), 8)
 }
