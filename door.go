@@ -21,6 +21,7 @@ var _ = door.Open(door.Functions{
 		return current.element(), nil
 	},
 	XML:       func(entry any) string { return entry.(*Entry).standalone() },
+	PostID:    func(entry any) string { return entry.(*Entry).postID() },
 	Head:      func(document any) feedxml.Head { return document.(*Document).section() },
 	Published: func(document any) any { return document.(*Document).published() },
 	IsStranger: func(doc, subscription any, ids, entries []string) bool {

@@ -96,7 +96,7 @@ func (e *Entry) madeID() string {
 // it looks like. Neither ID is changed: a History, and a mirror, keep the first that came.
 func (e *Entry) Post() string {
 	post := e.postID()
-	if post == "" || e.Time().IsZero() {
+	if post == "" {
 		return ""
 	}
 	h := sha256.New()
@@ -109,9 +109,10 @@ func (e *Entry) Post() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// postID returns the part of the ID by which posts differ; "" if that is all of it.
+// postID returns the part of the ID that an entry shares with the others that may be the same post;
+// "" if it has no Post.
 func (e *Entry) postID() string {
-	if !e.WeakID && !(e.permalink && e.ID == e.id) {
+	if !e.WeakID && !(e.permalink && e.ID == e.id) || e.Time().IsZero() {
 		return ""
 	}
 	return iri.Post(e.ID)

@@ -21,6 +21,7 @@ type digest struct {
 	stored    string // that of the stored copy used in its place; else the same
 	text      string // the entry's text, if its addresses have signatures; else ""
 	isPlain   bool   // they have none, for certain
+	post      string // its Post; "" if it has none, or has not been asked for it
 }
 
 func newDigest(e *feedhistory.Entry, isShort bool) digest {
@@ -73,6 +74,15 @@ func (ds *digests) of(e *feedhistory.Entry) *digest {
 		ds.all[e] = d
 	}
 	return d
+}
+
+// postOf returns the entry's Post.
+func (ds *digests) postOf(e *feedhistory.Entry) string {
+	d := ds.of(e)
+	if d.post == "" && door.Root.PostID(e) != "" {
+		d.post = e.Post()
+	}
+	return d.post
 }
 
 // ofAll returns a digest of the set of a document's entries, which should not change in

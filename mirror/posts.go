@@ -16,6 +16,7 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/compose"
+	"github.com/feedhistory/feedhistory/internal/door"
 	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
@@ -36,7 +37,7 @@ func (mg *merger) joinPosts(m *mergeResult) (joined bool, err error) {
 		return here
 	})
 	for _, e := range doc.Entries {
-		if isNew(e) && e.Post() != "" {
+		if isNew(e) && door.Root.PostID(e) != "" {
 			names = append(names, postNames(e.ID)...)
 		}
 	}
@@ -47,13 +48,16 @@ func (mg *merger) joinPosts(m *mergeResult) (joined bool, err error) {
 		}
 	}
 	isMixed := mg.noteKinds(doc)
-	entries, first := slices.Clone(doc.Entries), make(map[string]*feedhistory.Entry, len(names)) // of each post
+	entries, first := slices.Clone(doc.Entries), make(map[string]*feedhistory.Entry, len(names)) // by PostID, others by Post
 	shown := sync.OnceValue(func() map[string]bool { return idsOf(mg.feed.Ledger.l.shown()) })
 	for i, e := range entries {
 		if !isNew(e) {
 			continue
 		}
-		post := e.Post()
+		post := door.Root.PostID(e)
+		if o := first[post]; o != nil && s.digests.postOf(o) != s.digests.postOf(e) {
+			post = s.digests.postOf(e)
+		}
 		other := first[post]
 		if other == nil {
 			found, copied, err := mg.findPost(e, known)
@@ -246,8 +250,8 @@ func under(e *feedhistory.Entry, id string) *feedhistory.Entry {
 // findPost returns the stored entry that is an entry's post under another ID, and its
 // stored digest; nil if there is none. Campaigns can be any, so then all entries of that time are looked at.
 func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (other *feedhistory.Entry, digest string, err error) {
-	post := iri.Post(e.ID)
-	if e.Post() == "" {
+	post := door.Root.PostID(e)
+	if post == "" {
 		return nil, "", nil
 	}
 	query := Query{Feed: mg.feed.URL, Since: e.Time(), Until: e.Time().Add(1)}
@@ -255,6 +259,7 @@ func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (othe
 	if scheme, ok := strings.CutSuffix(e.ID, post); !isIn && ok && strings.HasSuffix(scheme, "://") {
 		return nil, "", nil
 	}
+	key := mg.digests.postOf(e)
 	for r, err := range mg.store.Entries(mg.ctx, query) {
 		if err != nil {
 			return nil, "", err
@@ -262,10 +267,10 @@ func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (othe
 		if r.ID == e.ID || r.Copy.Rank.isKept() || iri.Post(r.ID) != post {
 			continue
 		}
-		if mg.program != nil && keysOf(r.Content).post == postKey(e) { // there is no content, so this copy is used under the earlier ID
+		if mg.program != nil && keysOf(r.Content).post == postKey(key) { // there is no content, so this copy is used under the earlier ID
 			return under(e, r.ID), r.Copy.Digest, nil
 		}
-		if other, err := r.Entry(); err == nil && other.Post() == e.Post() {
+		if other, err := r.Entry(); err == nil && other.Post() == key {
 			return other, r.Copy.Digest, nil
 		}
 	}
@@ -277,7 +282,7 @@ func (mg *merger) findPost(e *feedhistory.Entry, known map[string]*Record) (othe
 			if err != nil {
 				return nil, "", err
 			}
-			if version, err := v.Entry(); err == nil && version.Post() == e.Post() {
+			if version, err := v.Entry(); err == nil && version.Post() == key {
 				return under(e, r.ID), v.Copy.Digest, nil
 			}
 		}

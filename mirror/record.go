@@ -229,9 +229,8 @@ func (r *Record) take(c Copy, it *item, from source) (did effect) {
 	if c.Digest == r.Copy.Digest && r.Copy.Source == "" {
 		c.Source = "" // the publisher has shown this very copy
 	}
-	switch {
-	case !known || from.replaces || back || c.compare(r.Copy) >= 0:
-		order := c.compare(r.Copy)
+	switch order := c.compare(r.Copy); {
+	case !known || from.replaces || back || order >= 0:
 		did.raised, did.touched = order > 0, did.touched || order < 0 || r.Copy.Source != c.Source || back
 		if did.content = r.Copy.Digest != c.Digest; did.content {
 			r.Content, r.Archived = it.content(from, known), false

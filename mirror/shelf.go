@@ -9,7 +9,6 @@ import (
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/internal/feedtime"
-	"github.com/feedhistory/feedhistory/internal/iri"
 )
 
 // A Poll has no Store, but what its Ledger remembers: the entries its rules ask for by name. Of
@@ -320,8 +319,8 @@ func (s source) contentOf(e *feedhistory.Entry, isKnown bool) Content {
 		keys.twin, keys.texts = twinKeys(e)
 		keys.twin, keys.texts = shorter(keys.twin), shorter(keys.texts)
 	}
-	if iri.Post(e.ID) != "" && e.Post() != "" {
-		keys.post = postKey(e)
+	if post := s.digests.postOf(e); post != "" {
+		keys.post = postKey(post)
 	}
 	c.Data = keys.String()
 	return c
@@ -335,4 +334,4 @@ const (
 
 func shorter(key string) string { return key[:min(len(key), shortKeys)] }
 
-func postKey(e *feedhistory.Entry) string { return shorter(shortKey(e.Post())) }
+func postKey(post string) string { return shorter(shortKey(post)) }

@@ -21,6 +21,10 @@ type Functions struct {
 	// XML returns the text that an entry's method XML copies.
 	XML func(entry any) string
 
+	// PostID returns the part of an entry's ID that it shares with those that may be the same post;
+	// "" if it has no Post. It takes no digest of the texts, as the method Post does.
+	PostID func(entry any) string
+
 	// Head returns the head section of a document as read.
 	Head func(document any) feedxml.Head
 

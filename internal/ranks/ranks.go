@@ -119,11 +119,10 @@ func (t Table) Read(d Document) ([]Change, Table) {
 	if d.Complete {
 		return t.replace(copies, alone), t
 	}
-	var changes []Change
-	if d.Subscription {
-		changes = t.leave(copies)
+	if !d.Subscription {
+		return t.put(copies, false), t
 	}
-	return append(changes, t.put(copies, d.Subscription)...), t
+	return append(t.leave(copies), t.put(copies, true)...), t
 }
 
 // next begins a reading.
