@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -24,8 +23,8 @@ type digest struct {
 	post      string // its Post; "" if it has none, or has not been asked for it
 }
 
-func newDigest(e *feedhistory.Entry, isShort bool) digest {
-	d := digest{published: e.Digest()}
+func newDigest(e *feedhistory.Entry, isShort bool) *digest {
+	d := &digest{published: e.Digest()}
 	if isShort {
 		d.published = d.published[:shortDigest]
 	}
@@ -50,27 +49,17 @@ func (d *digest) version() string {
 // digests keep the digests of the entries of a document, because several rules need them.
 type digests struct {
 	all     map[*feedhistory.Entry]*digest
-	room    []digest // for further ones
 	isShort bool
 }
 
-// newDigests returns those of a document, which may be nil.
-func newDigests(of *feedhistory.Document, isShort bool) *digests {
-	entries := 0
-	if of != nil {
-		entries = len(of.Entries)
-	}
-	return &digests{make(map[*feedhistory.Entry]*digest, entries), make([]digest, entries), isShort}
+func newDigests(isShort bool) *digests {
+	return &digests{map[*feedhistory.Entry]*digest{}, isShort}
 }
 
 func (ds *digests) of(e *feedhistory.Entry) *digest {
 	d := ds.all[e]
 	if d == nil {
-		if len(ds.room) == 0 {
-			ds.room = make([]digest, 1)
-		}
-		d, ds.room = &ds.room[0], ds.room[1:]
-		*d = newDigest(e, ds.isShort)
+		d = newDigest(e, ds.isShort)
 		ds.all[e] = d
 	}
 	return d
@@ -88,21 +77,12 @@ func (ds *digests) postOf(e *feedhistory.Entry) string {
 // ofAll returns a digest of the set of a document's entries, which should not change in
 // an archive (5005#9). Its links may change.
 func (ds *digests) ofAll(doc *feedhistory.Document) string {
-	type line struct{ digest, id string }
-	lines, size := make([]line, len(doc.Entries)), 0
+	ids := make([]string, len(doc.Entries))
 	for i, e := range doc.Entries {
-		lines[i] = line{ds.of(e).published, e.ID}
-		size += len(lines[i].digest) + len(e.ID) + 2
+		ids[i] = ds.of(e).published + " " + e.ID
 	}
-	slices.SortFunc(lines, func(a, b line) int { return cmp.Or(strings.Compare(a.digest, b.digest), strings.Compare(a.id, b.id)) })
-	text := make([]byte, 0, size)
-	for i, l := range slices.Compact(lines) {
-		if i > 0 {
-			text = append(text, '\n')
-		}
-		text = append(append(append(text, l.digest...), ' '), l.id...)
-	}
-	sum := sha256.Sum256(text)
+	slices.Sort(ids)
+	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(ids), "\n")))
 	if ds.isShort { // a Ledger has one of each archive
 		return hex.EncodeToString(sum[:8])
 	}

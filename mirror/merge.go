@@ -280,8 +280,7 @@ func (mg *merger) find(m *mergeResult) error {
 
 // begin gives each item a record, and notes what is stored before the document is merged.
 func (m *mergeResult) begin(feed string) {
-	var unseen []Record // in one piece
-	for i, it := range m.items {
+	for _, it := range m.items {
 		switch {
 		case it.settled != nil:
 			it.shown, it.before = true, Live
@@ -289,11 +288,7 @@ func (m *mergeResult) begin(feed string) {
 		case it.isErased():
 			continue
 		case it.record == nil:
-			if unseen == nil {
-				unseen = make([]Record, 0, len(m.items)-i)
-			}
-			unseen = append(unseen, Record{Feed: feed, ID: it.id, State: Unseen})
-			it.record = &unseen[len(unseen)-1]
+			it.record = &Record{Feed: feed, ID: it.id, State: Unseen}
 		default:
 			it.stored = true
 		}

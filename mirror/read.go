@@ -84,7 +84,7 @@ func (p *poll) step(next *feedhistory.Document, work func() error) error {
 	if err := p.makeRoom(next); err != nil {
 		return err
 	}
-	p.snapshot, p.merger.digests = p.feed.clone(), newDigests(next, p.m.shelf != nil)
+	p.snapshot, p.merger.digests = p.feed.clone(), newDigests(p.m.shelf != nil)
 	err := work()
 	if err == nil || errors.Is(err, errEnded) {
 		p.snapshot = nil

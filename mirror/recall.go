@@ -125,7 +125,7 @@ func (r *Recall) merge(ctx context.Context, url string, doc *feedhistory.Documen
 	}
 	version, done := f.Commits, &Report{Feed: f}
 	mg := merger{
-		ctx: ctx, store: store, feed: f, from: version, now: r.Mirror.now(), changes: done, allowance: newAllowance(ctx, r.Mirror, f), digests: newDigests(nil, false),
+		ctx: ctx, store: store, feed: f, from: version, now: r.Mirror.now(), changes: done, allowance: newAllowance(ctx, r.Mirror, f), digests: newDigests(false),
 	}
 	m, err := mg.merge(from)
 	if err != nil {

@@ -219,8 +219,8 @@ func Site(feed *mirror.Feed) string {
 	return u.String()
 }
 
-// verdictText explains a verdict on a mirror.
-func verdictText(v feedhistory.Verdict) string {
+// Explain explains a verdict on a mirror in a sentence.
+func Explain(v feedhistory.Verdict) string {
 	switch v {
 	case feedhistory.VerdictWhole:
 		return "Every entry the feed says it has is here."
@@ -256,7 +256,7 @@ func heading(feed *mirror.Feed, format feedhistory.Format, coverage *feedhistory
 		if head.Subtitle != "" {
 			head.Subtitle += " – "
 		}
-		head.Subtitle += fmt.Sprintf("Mirrored from %s. Verdict: %v. %s", cmp.Or(addressOf(feed), hostOf(feed)), coverage.Verdict, verdictText(coverage.Verdict))
+		head.Subtitle += fmt.Sprintf("Mirrored from %s. Verdict: %v. %s", cmp.Or(addressOf(feed), hostOf(feed)), coverage.Verdict, Explain(coverage.Verdict))
 	}
 	return reread(head, format)
 }

@@ -335,7 +335,7 @@ func (c *Client) exchange(ctx context.Context, u *url.URL, location string, req 
 	x := &exchange{client: c, caller: ctx, host: h, url: location, conditional: conditional, raw: req.Raw, started: time.Now()}
 	x.ctx, x.guard.cancel = context.WithCancelCause(ctx)
 	x.guard.step = Failure{Kind: Timeout, URL: location}
-	r, err := c.newRequest(x.ctx, u, req, conditional)
+	r, err := c.newRequest(x.withoutRepeats(x.ctx), u, req, conditional)
 	if err == nil {
 		err = addHeader(r, req.Header, first)
 	}
@@ -367,7 +367,7 @@ func (x *exchange) send(r *http.Request) error {
 	}
 	limit := c.headers()
 	x.guard.arm(x.started, "headers", limit, limit)
-	resp, err := c.roundTripper().RoundTrip(x.withoutRepeats(r))
+	resp, err := c.roundTripper().RoundTrip(r)
 	x.guard.disarm()
 	if err != nil {
 		op, ok := errors.AsType[*net.OpError](err)

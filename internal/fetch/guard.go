@@ -547,11 +547,14 @@ func (x *exchange) answer(req *Request, permanent string, settled bool) (*Respon
 func lastModified(h http.Header, received time.Time) string {
 	value := h.Get("Last-Modified")
 	modified, ok := parseDate(value)
+	if !ok {
+		return value
+	}
 	made, dated := parseDate(h.Get("Date"))
 	if !dated {
 		made = received
 	}
-	if ok && !modified.Before(made) {
+	if !modified.Before(made) {
 		return ""
 	}
 	return value

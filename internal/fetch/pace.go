@@ -251,32 +251,34 @@ func (c *Client) tries() int { return cmp.Or(c.Tries, 3) }
 // errRefused ends a request net/http would send again.
 var errRefused = errors.New("the server refused the request before it answered (HTTP/2)")
 
-// withoutRepeats makes net/http send a request once. By itself, that repeats a request as long as
+// withoutRepeats returns a context that makes net/http send a request once. By itself, that repeats a request as long as
 // an HTTP/2 server ends each connection (GOAWAY) or resets each stream (REFUSED_STREAM). A
 // connection kept from before may have been closed meanwhile: a request there that is not
 // answered is no try.
-func (x *exchange) withoutRepeats(r *http.Request) *http.Request {
-	var mu sync.Mutex // a Transport of the caller's may send copies side by side
-	var last net.Conn
-	isNew := false
+func (x *exchange) withoutRepeats(ctx context.Context) context.Context {
+	try := &struct {
+		sync.Mutex // a Transport of the caller's may send copies side by side
+		conn       net.Conn
+		isNew      bool
+	}{}
 	refuse := func() { x.guard.cancel(&Failure{Kind: Network, URL: x.url, Err: errRefused}) }
-	return r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) {
-			mu.Lock()
-			defer mu.Unlock()
-			if isNew {
+			try.Lock()
+			defer try.Unlock()
+			if try.isNew {
 				refuse()
 			}
 		},
 		GotConn: func(info httptrace.GotConnInfo) {
-			mu.Lock()
-			defer mu.Unlock()
-			if info.Conn == last {
+			try.Lock()
+			defer try.Unlock()
+			if info.Conn == try.conn {
 				refuse() // before the request is written
 			}
-			last, isNew = info.Conn, !info.Reused
+			try.conn, try.isNew = info.Conn, !info.Reused
 		},
-	}))
+	})
 }
 
 // backoff returns a wait, doubled with each try. It is up to a half shorter at random, so

@@ -76,19 +76,14 @@ func (s *Store) skipping(ctx context.Context, q mirror.Query) iter.Seq2[*mirror.
 // stepOver narrows a query to the entries from the time of the one after some others on, and
 // returns how many of that time are still to be left out.
 func (s *Store) stepOver(ctx context.Context, q *mirror.Query, skip int) (offset int, err error) {
-	ask := ask("SELECT time FROM fh.entries")
-	than, order := ">", " DESC"
+	ask, order := s.times(q)
+	than := " AND time > ?"
 	if q.Reverse {
-		than, order = "<", ""
-	}
-	if q.Feed == "" {
-		ask.add(s.newest + " WHERE true")
-	} else {
-		ask.add(" WHERE "+ofFeed+s.every("time >= ''"), keyOf(q.Feed))
+		than = " AND time < ?"
 	}
 	s.narrow(ask, q, condition{})
 	first := ask.sql.String()
-	rows, err := s.query(ctx, first+" ORDER BY time"+order+" LIMIT 1 OFFSET "+strconv.Itoa(skip), ask.args...)
+	rows, err := s.query(ctx, first+order+" LIMIT 1 OFFSET "+strconv.Itoa(skip), ask.args...)
 	var at []time.Time
 	err = eachRow(rows, err, func() error {
 		at = append(at, time.Time{})
@@ -97,7 +92,7 @@ func (s *Store) stepOver(ctx context.Context, q *mirror.Query, skip int) (offset
 	if err != nil || len(at) == 0 || at[0].IsZero() {
 		return skip, err
 	}
-	before, err := s.numbers(ctx, strings.Replace(first, "SELECT time", "SELECT count(*)", 1)+" AND time "+than+" ?", append(ask.args, timeText(at[0]))...)
+	before, err := s.numbers(ctx, strings.Replace(first, "SELECT time", "SELECT count(*)", 1)+than, append(ask.args, timeText(at[0]))...)
 	if err != nil {
 		return 0, err
 	}
@@ -107,6 +102,19 @@ func (s *Store) stepOver(ctx context.Context, q *mirror.Query, skip int) (offset
 		q.Until = at[0].Add(1)
 	}
 	return skip - int(before[0]), nil
+}
+
+// times returns the beginning of a statement for the times of a query's entries, and their order.
+func (s *Store) times(q *mirror.Query) (of *question, order string) {
+	if of = ask("SELECT time FROM fh.entries"); q.Feed == "" {
+		of.add(s.newest + " WHERE true")
+	} else {
+		of.add(" WHERE "+ofFeed+s.every("time >= ''"), keyOf(q.Feed))
+	}
+	if q.Reverse {
+		return of, " ORDER BY time"
+	}
+	return of, " ORDER BY time DESC"
 }
 
 // entries yields the records of a query without a Skip; of its first page without some.

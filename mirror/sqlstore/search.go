@@ -543,25 +543,18 @@ func (f *search) amongKeys(ctx context.Context, q *mirror.Query) (condition, err
 // bound returns a query for some steps beyond a place, and reports whether there is
 // nothing after them.
 func (f *search) bound(ctx context.Context, q mirror.Query, beyond *mirror.Record) (mirror.Query, bool, error) {
-	ask := ask("SELECT time FROM fh.entries")
-	than, order := "<=", " DESC"
-	if q.Reverse {
-		than, order = ">=", ""
-	}
-	if q.Feed == "" {
-		ask.add(f.newest + " WHERE true")
-	} else {
-		ask.add(" WHERE "+ofFeed+f.every("time >= ''"), keyOf(q.Feed))
-	}
+	ask, order := f.times(&q)
 	switch {
+	case beyond != nil && q.Reverse:
+		ask.add(" AND time >= ?", timeText(beyond.Time()))
 	case beyond != nil:
-		ask.add(" AND time "+than+" ?", timeText(beyond.Time()))
+		ask.add(" AND time <= ?", timeText(beyond.Time()))
 	case q.Reverse && !q.Since.IsZero():
 		ask.add(" AND time >= ?", timeText(q.Since))
 	case !q.Reverse && !q.Until.IsZero():
 		ask.add(" AND time < ?", timeText(q.Until))
 	}
-	ask.add(" ORDER BY time" + order + " LIMIT 1 OFFSET " + strconv.Itoa(f.reach.steps<<bits.Len(uint(f.want-1))))
+	ask.add(order + " LIMIT 1 OFFSET " + strconv.Itoa(f.reach.steps<<bits.Len(uint(f.want-1))))
 	rows, err := f.query(ctx, ask.sql.String(), ask.args...)
 	if err != nil {
 		return q, false, err

@@ -208,7 +208,7 @@ var templates = sync.OnceValue(func() *template.Template {
 		"plural":    plural,
 		"newreader": func(feed string) readersPage { return readersPage{Feed: feed} },
 		"tail":      tail,
-		"verdict":   verdictText,
+		"verdict":   republish.Explain,
 		"aside":     verdictAside,
 	}).ParseFS(templateFiles, "templates/*.html"))
 })
@@ -343,19 +343,6 @@ func verdictAside(v feedhistory.Verdict) string {
 		return "may have holes"
 	}
 	return ""
-}
-
-// verdictText explains a verdict on a mirror.
-func verdictText(v feedhistory.Verdict) string {
-	switch v {
-	case feedhistory.VerdictWhole:
-		return "Every entry the feed says it has is here."
-	case feedhistory.VerdictWindow:
-		return "The feed lists only its latest entries. These are the ones collected so far."
-	case feedhistory.VerdictLossy:
-		return "All pages of the feed are here, but a paged feed cannot promise to have everything."
-	}
-	return "Something is known to be missing."
 }
 
 //go:embed static
