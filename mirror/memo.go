@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -299,15 +298,23 @@ func columnsOfTable(c *columns, l *ledger, rows []*Record) {
 
 // inOrder returns the rows of a table in the order of others.
 func inOrder(table []ranks.Row, rows []*Record) []ranks.Row {
-	at := map[string]int{}
-	for i, r := range rows {
-		at[r.ID] = i - len(rows)
+	at := make(map[string]int, len(table))
+	for i, t := range table {
+		at[t.ID] = i
 	}
-	compare := func(a, b ranks.Row) int { return at[a.ID] - at[b.ID] }
-	if table = slices.Clone(table); !slices.IsSortedFunc(table, compare) {
-		slices.SortStableFunc(table, compare)
+	ordered := make([]ranks.Row, 0, len(table))
+	for _, r := range rows {
+		if i, ok := at[r.ID]; ok {
+			ordered = append(ordered, table[i])
+			delete(at, r.ID)
+		}
 	}
-	return table
+	for i, t := range table { // those that are not there come last
+		if at, ok := at[t.ID]; ok && at == i {
+			ordered = append(ordered, t)
+		}
+	}
+	return ordered
 }
 
 // An earlierMemo is a memo as versions before stored it: with a row of each entry.
