@@ -234,9 +234,9 @@ func contentEncoding(h http.Header) (string, bool) {
 	all := strings.Join(lines, ", ")
 	for name := range strings.SplitSeq(all, ",") {
 		switch name = strings.ToLower(strings.TrimSpace(name)); {
-		case name == "" || isNoEncoding(name):
 		case (name == "gzip" || name == "x-gzip") && (found == "" || found == "gzip"):
 			found = strings.TrimPrefix(found+", gzip", ", ")
+		case name == "" || isNoEncoding(name):
 		case found != "":
 			return all, false
 		default:
