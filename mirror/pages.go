@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"slices"
 	"time"
 
 	"github.com/feedhistory/feedhistory"
@@ -48,6 +49,26 @@ func (w *pageWalk) choose() {
 	if l.Kind == feedhistory.KindPaged && isTime && l.owes(func(d debt) bool { return l.isOfPages(d) && !d.isCut() }) {
 		w.toEnd, l.Looked = true, w.now
 	}
+}
+
+// shift notes that the entries of a page owed may have moved to those before it, since an entry has
+// left the first page, and not by its end. Then only a reading of every page pays, and is due.
+func (w *pageWalk) shift(first *feedhistory.Document) {
+	l, shows := w.ledger, map[string]bool{}
+	for _, e := range first.Entries {
+		shows[e.ID] = true
+	}
+	left := slices.IndexFunc(l.Shown, func(id string) bool { return !shows[id] })
+	isByEnd := left > 0 && !slices.ContainsFunc(l.Shown[left:], func(id string) bool { return shows[id] })
+	if l.Kind != feedhistory.KindPaged || left < 0 || isByEnd {
+		return
+	}
+	for i := range l.Debts {
+		if d := &l.Debts[i]; d.isDocument() && d.Page && !d.isCut() && !d.Shifted {
+			d.Shifted, l.Looked = true, time.Time{}
+		}
+	}
+	w.choose()
 }
 
 // end notes that a page names no next one.

@@ -143,7 +143,7 @@ func (b *backlog) fill(chain *chainReading) {
 	slices.SortStableFunc(l.Debts, func(a, b debt) int { return cmp.Or(compareKinds(a, b), cmp.Compare(a.Tries, b.Tries)) })
 	for _, d := range l.Debts[:l.documents()] {
 		rests := d.rests(b.now) && !isUnnamed(d)
-		if (b.m.Revalidate || !rests) && !b.leavesAlone(&d) {
+		if (b.m.Revalidate || !rests) && !b.leavesAlone(&d) && !(d.Shifted && l.Kind == feedhistory.KindPaged) {
 			b.urls[d.URL] = true
 			b.unread = b.unread || d.Tries == 0
 		}

@@ -219,6 +219,7 @@ func (p *poll) subscription(r *feedhistory.Reading) error {
 	p.chain.rank, p.commits.held, p.pages.fresh = rank, &m.change, m.fresh
 	p.changes.Documents++
 	p.pages.toEnd = p.pages.toEnd || l.Kind != feedhistory.KindPaged
+	p.pages.shift(doc)
 	p.chain.joined = p.chain.joined || m.hasSettled() || m.hasFrom(p.merger.from)
 	p.chain.clearGaps(doc, m, kind, doc.URL, p.alternatives.rereads)
 	p.unname(doc)
