@@ -46,7 +46,8 @@ func (w *pageWalk) leave() {
 func (w *pageWalk) choose() {
 	l := w.ledger
 	isTime := l.Looked.IsZero() || w.now.Sub(l.Looked) >= 24*time.Hour
-	if l.Kind == feedhistory.KindPaged && isTime && l.owes(func(d debt) bool { return l.isOfPages(d) && !d.isCut() }) {
+	isWanted := func(d debt) bool { return isTime && l.isOfPages(d) && !d.isCut() || d.Shifted && !d.rests(w.now) }
+	if l.Kind == feedhistory.KindPaged && l.owes(isWanted) {
 		w.toEnd, l.Looked = true, w.now
 	}
 }
@@ -65,7 +66,7 @@ func (w *pageWalk) shift(first *feedhistory.Document) {
 	}
 	for i := range l.Debts {
 		if d := &l.Debts[i]; d.isDocument() && d.Page && !d.isCut() && !d.Shifted {
-			d.Shifted, l.Looked = true, time.Time{}
+			d.Shifted, d.Retry = true, time.Time{}
 		}
 	}
 	w.choose()
@@ -79,7 +80,11 @@ func (w *pageWalk) end(doc *feedhistory.Document, beyond bool) {
 
 // settle crosses out the debts paid by a reading of every page.
 func (w *pageWalk) settle() {
-	if w.ledger.Kind != feedhistory.KindPaged || !w.ended || w.torn {
+	if w.ledger.Kind != feedhistory.KindPaged {
+		return
+	}
+	if !w.ended || w.torn {
+		w.retry()
 		return
 	}
 	w.ledger.crossOut(func(d debt) bool {
@@ -89,4 +94,15 @@ func (w *pageWalk) settle() {
 		}
 		return isPaid
 	})
+}
+
+// retry puts off the next reading of every page that pays for one owed. If the Budget does not
+// reach the end, the page is requested alone.
+func (w *pageWalk) retry() {
+	for i := range w.ledger.Debts {
+		if d := &w.ledger.Debts[i]; d.Shifted && w.toEnd {
+			d.Tries++
+			d.Shifted, d.Retry = !w.ledger.owes(debt.isCut), w.now.Add(backoff(w.m.every(), d.Tries, 24*time.Hour))
+		}
+	}
 }
