@@ -65,7 +65,7 @@ func (w *pageWalk) shift(first *feedhistory.Document) {
 		return
 	}
 	for i := range l.Debts {
-		if d := &l.Debts[i]; d.isDocument() && d.Page && !d.isCut() && !d.Shifted {
+		if d := &l.Debts[i]; d.isDocument() && l.isOfPages(*d) && !d.isCut() && !d.Shifted {
 			d.Shifted, d.Retry = true, time.Time{}
 		}
 	}
