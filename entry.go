@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"io"
 	"slices"
 	"strconv"
@@ -35,10 +34,11 @@ func (e *Entry) identify(format Format) {
 	}
 	h := sha256.New()
 	e.say(h, format)
-	e.ID = digestID(h)
+	e.ID = madePrefix + hex.EncodeToString(h.Sum(nil))
 }
 
-func digestID(h hash.Hash) string { return "urn:sha256:" + hex.EncodeToString(h.Sum(nil)) }
+// madePrefix begins the IDs made of digests.
+const madePrefix = "urn:sha256:"
 
 // say writes an entry's content, so the digest stays the same when the entry is written
 // elsewhere and read again.
@@ -81,11 +81,33 @@ func tellApart(entries []*Entry) {
 
 // madeID returns an ID made of an entry's link, title and time.
 func (e *Entry) madeID() string {
-	h := sha256.New()
-	for _, part := range []string{e.ID, e.literalTitle(), e.Time().UTC().Format(time.RFC3339Nano)} {
-		_, _ = io.WriteString(h, strconv.Itoa(len(part))+":"+part)
+	return madePrefix + keyOf(e.ID, e.literalTitle(), e.Time().UTC().Format(time.RFC3339Nano))
+}
+
+// keyOf returns the SHA-256 of texts in hexadecimal digits. Each counts with its length, so no two
+// lists have the same.
+func keyOf(texts ...string) string {
+	all := make([]string, 0, 2*len(texts))
+	for _, text := range texts {
+		all = append(all, strconv.Itoa(len(text))+":", text)
 	}
-	return digestID(h)
+	sum := sumOf(all...)
+	return hex.EncodeToString(sum[:])
+}
+
+// sumOf returns the SHA-256 of texts one after another. It copies none as a whole.
+func sumOf(texts ...string) (sum [sha256.Size]byte) {
+	h := sha256.New()
+	var part [1024]byte
+	for _, text := range texts {
+		for len(text) > 0 {
+			n := copy(part[:], text)
+			h.Write(part[:n])
+			text = text[n:]
+		}
+	}
+	h.Sum(sum[:0])
+	return sum
 }
 
 // Post returns a key that two entries of a feed share if they are one post under two IDs;
@@ -99,14 +121,8 @@ func (e *Entry) Post() string {
 	if post == "" {
 		return ""
 	}
-	h := sha256.New()
-	for _, part := range []string{
-		post, iri.Post(e.Links.alternate()), e.Time().UTC().Format(time.RFC3339Nano),
-		e.Title().Body, e.Summary().Body, e.Content().Body,
-	} {
-		_, _ = io.WriteString(h, strconv.Itoa(len(part))+":"+part)
-	}
-	return hex.EncodeToString(h.Sum(nil))
+	return keyOf(post, iri.Post(e.Links.alternate()), e.Time().UTC().Format(time.RFC3339Nano),
+		e.Title().Body, e.Summary().Body, e.Content().Body)
 }
 
 // postID returns the part of the ID that an entry shares with the others that may be the same post;

@@ -78,7 +78,6 @@ package feedhistory
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -445,15 +444,8 @@ func (e *Entry) Digest() string {
 	if e.isAltered() {
 		raw = string(e.XML())
 	}
-	raw = iri.Unsigned(raw)
-	sum := sha256.New()
-	var part [1024]byte // so the text is not copied as a whole
-	for len(raw) > 0 {
-		n := copy(part[:], raw)
-		sum.Write(part[:n])
-		raw = raw[n:]
-	}
-	return hex.EncodeToString(sum.Sum(part[:0])[:16])
+	sum := sumOf(iri.Unsigned(raw))
+	return hex.EncodeToString(sum[:16])
 }
 
 // HostOf returns the host of a URL as politeness counts hosts: in lower case, without
