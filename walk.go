@@ -159,7 +159,7 @@ func (f *subject) see(l *fetchResult) {
 		f.id = l.known.ID
 		return
 	}
-	f.id, f.shown, f.signs = l.doc.ID, chain.NewSet(), newSigns(l.doc, l.doc.entryIDs())
+	f.id, f.shown, f.signs = l.doc.ID, chain.NewSet(len(l.doc.Entries)), newSigns(l.doc, l.doc.entryIDs())
 	for _, e := range l.doc.Entries {
 		f.shown.Add(e.ID)
 		if at := e.Changed(); at.After(f.newest) {

@@ -103,8 +103,9 @@ type reading struct {
 }
 
 func newReading(old, now []shownEntry, isKnown func(id string) bool, rising bool) *reading {
-	r := &reading{old: slices.Clone(old), now: slices.Clone(now)}
+	r := &reading{old: old, now: slices.Clone(now)}
 	if rising {
+		r.old = slices.Clone(old)
 		slices.Reverse(r.old)
 		slices.Reverse(r.now)
 	}
@@ -158,7 +159,7 @@ func (r *reading) proofs(l *ledger) map[string]bool {
 	if shared < len(r.old) && !l.Unordered {
 		r.pinned(ends)
 	}
-	good, onlyEnds, inOrder := map[string]bool{}, true, []int{}
+	good, onlyEnds, inOrder := make(map[string]bool, shared), true, make([]int, 0, shared)
 	for _, e := range r.old {
 		if i, ok := r.at[e.id]; ok && !e.back {
 			onlyEnds = onlyEnds && ends[e.id]

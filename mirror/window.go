@@ -24,7 +24,7 @@ type window struct {
 
 // window returns the entries whose rank is in the ledger.
 func (l *lastReading) window() *window {
-	w := &window{l.Rank, map[string]uint32{}}
+	w := &window{l.Rank, make(map[string]uint32, len(l.Shown))}
 	for _, e := range l.shown() {
 		if e.held {
 			w.versions[e.id] = e.version
@@ -108,15 +108,18 @@ func (l *lastReading) checkRows(c *Commit, ahead int64) {
 	if l.Ahead = 0; len(l.Rows) == 0 {
 		return
 	}
-	stored := slices.Concat(c.Put, c.Touch)
-	if len(stored) > 0 {
-		shown := l.shown()
-		at := places(shown)
-		for _, r := range stored {
-			if i, ok := at[r.ID]; ok && (shown[i].row != r.rowKey(l.Rank) || shown[i].version != versionOf(r.Copy.Digest)) {
-				shown[i].row = rowKey{}
-			}
+	stored := make(map[string]*Record, len(c.Put)+len(c.Touch))
+	for _, r := range slices.Concat(c.Put, c.Touch) {
+		stored[r.ID] = r
+	}
+	shown, isOther := l.shown(), false
+	for i := range shown {
+		e := &shown[i]
+		if r := stored[e.id]; r != nil && (e.row != r.rowKey(l.Rank) || e.version != versionOf(r.Copy.Digest)) {
+			e.row, isOther = rowKey{}, true
 		}
+	}
+	if isOther {
 		l.setShown(shown)
 	}
 	if len(l.Rows) > 0 {
@@ -169,7 +172,8 @@ func (mg *merger) recordsAnd(m *mergeResult, ids []string) (map[string]*Record, 
 // stores those of entries no longer there, or no longer as they were.
 func (rs *readings) keepRanks(m *mergeResult, rank Rank) error {
 	l, mg := rs.ledger, rs.merger
-	next, shown := &window{rank, map[string]uint32{}}, l.shown()
+	shown := l.shown()
+	next := &window{rank, make(map[string]uint32, len(shown))}
 	for i := range shown {
 		shown[i].held, shown[i].row = false, rowKey{}
 	}

@@ -211,8 +211,8 @@ type Set struct {
 	keys map[uint64]bool
 }
 
-// NewSet returns an empty set.
-func NewSet() *Set { return &Set{maphash.MakeSeed(), map[uint64]bool{}} }
+// NewSet returns an empty set with room for some texts.
+func NewSet(room int) *Set { return &Set{maphash.MakeSeed(), make(map[uint64]bool, room)} }
 
 // Add adds a text.
 func (s *Set) Add(text string) { s.keys[maphash.String(s.seed, text)] = true }

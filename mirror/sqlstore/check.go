@@ -12,6 +12,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/feedhistory/feedhistory"
 	"github.com/feedhistory/feedhistory/mirror"
@@ -496,6 +497,9 @@ func (s *Store) schemaFault(ctx context.Context) (string, error) {
 
 // A summer makes checksums. The zero value is ready to use.
 type summer struct{ buffer []byte }
+
+// summers are those of transactions: a buffer is as long as the longest text.
+var summers = sync.Pool{New: func() any { return new(summer) }}
 
 // of returns the checksum of values, which are those of columns in their order.
 func (s *summer) of(lists ...[]any) int64 {

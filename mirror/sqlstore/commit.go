@@ -242,12 +242,15 @@ func (t transaction) replace(feed int64, ids any, keep int, values []any) error 
 
 // prune drops versions equal to the current one, and those beyond keep.
 func (t transaction) prune(feed int64, ids any, keep int) error {
-	of := "DELETE FROM fh.versions WHERE feed = ? AND id" + t.in
-	if err := t.exec(of+` AND digest = (SELECT e.digest FROM fh.entries e
+	of := " FROM fh.versions WHERE feed = ? AND id" + t.in
+	if some, err := t.numbers("SELECT 1"+of+" LIMIT 1", feed, ids); err != nil || len(some) == 0 {
+		return err
+	}
+	if err := t.exec("DELETE"+of+` AND digest = (SELECT e.digest FROM fh.entries e
 		WHERE e.feed = fh.versions.feed AND e.id = fh.versions.id)`, feed, ids); err != nil {
 		return err
 	}
-	return t.exec(of+` AND ? <= (SELECT count(*) FROM fh.versions newer
+	return t.exec("DELETE"+of+` AND ? <= (SELECT count(*) FROM fh.versions newer
 		WHERE newer.feed = fh.versions.feed AND newer.id = fh.versions.id AND
 			(newer.at, newer.rank_time, newer.rank_place, newer.digest) >
 			(fh.versions.at, fh.versions.rank_time, fh.versions.rank_place, fh.versions.digest))`, feed, ids, max(keep, 0))

@@ -19,7 +19,7 @@ import (
 // Records implements mirror.Store.
 func (s *Store) Records(ctx context.Context, feed string, ids []string) (map[string]*mirror.Record, error) {
 	found := make(map[string]*mirror.Record, len(ids))
-	rows, err := s.query(ctx, "SELECT coalesce(long_id, id), "+recordColumns+", format, updated, published, size"+
+	rows, err := s.query(s.brief(ctx), "SELECT coalesce(long_id, id), "+recordColumns+", format, updated, published, size"+
 		s.of("SELECT key FROM fh.feeds WHERE url = ?"), list(&s.dialect, keysOf(ids)), keyOf(feed))
 	err = eachRow(rows, err, func() error {
 		r := &mirror.Record{Feed: feed}

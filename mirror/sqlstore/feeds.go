@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,7 +23,7 @@ const ofFeed = "feed = (SELECT key FROM fh.feeds WHERE url = ?)"
 
 // Feed implements mirror.Store.
 func (s *Store) Feed(ctx context.Context, url string) (*mirror.Feed, error) {
-	for f, err := range s.feeds(ctx, 1, func(*mirror.Feed) (*question, error) {
+	for f, err := range s.feeds(s.brief(ctx), 1, func(*mirror.Feed) (*question, error) {
 		return ask(selectFeeds+" AND url = ?", keyOf(url)), nil
 	}) {
 		return f, err
@@ -102,6 +104,7 @@ func (s *Store) Remove(ctx context.Context, url string) error {
 		}
 	}
 	return s.transact(ctx, func(t transaction) error {
+		t.brief = ctx // many entries take long
 		// This locks the feed, so nobody adds to it.
 		feeds, err := t.numbers("UPDATE fh.polls SET version = version + 1 WHERE "+ofFeed+" RETURNING feed", keyOf(url))
 		if err == nil && len(feeds) == 0 {
@@ -176,15 +179,21 @@ func scanFeed(rows *sql.Rows) (*mirror.Feed, int, error) {
 }
 
 // stateText returns the text for the column state. Markup in it is not escaped, because
-// escaping would make it half as long again.
+// escaping would make it half as long again. The Ledger comes last, because encoding/json would
+// read its text once more.
 func stateText(f *mirror.Feed) (string, error) {
 	f = inUTC(f)
 	f.Polls, f.Polled, f.Next = 0, time.Time{}, time.Time{} // these are in the table polls
+	ledger, err := f.Ledger.MarshalJSON()
+	if err != nil {
+		return "", err
+	}
+	f.Ledger = mirror.Ledger{}
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	err := enc.Encode(f)
-	return strings.TrimSuffix(b.String(), "\n"), err
+	err = enc.Encode(f)
+	return strings.TrimSuffix(b.String(), "}\n") + `,"ledger":` + string(bytes.TrimSpace(ledger)) + "}", err
 }
 
 // FeedsByURL returns the states of feeds. Feeds unknown to the store are missing
@@ -338,7 +347,10 @@ func timeText(t time.Time) string {
 	case t.Year() > 9999:
 		return "9999-12-31T23:59:59.999999999Z"
 	}
-	return t.Format(layout)
+	text := t.AppendFormat(make([]byte, 0, len(layout)), time.RFC3339) // package time has a short way for it
+	text = strconv.AppendInt(text[:len("2006-01-02T15:04:05")], int64(time.Second)+int64(t.Nanosecond()), 10)
+	text[len("2006-01-02T15:04:05")] = '.' // in place of the one second
+	return string(append(text, 'Z'))
 }
 
 // A timeColumn scans a time.
@@ -351,7 +363,7 @@ func (c timeColumn) Scan(src any) (err error) {
 		*c.Time = time.Time{}
 		return nil
 	}
-	*c.Time, err = time.Parse(layout, text)
+	*c.Time, err = time.Parse(time.RFC3339, text)
 	return err
 }
 
@@ -378,7 +390,7 @@ func toUTC(v reflect.Value) {
 	if !v.CanInterface() {
 		return // what marshals itself sees to its times
 	}
-	if t, ok := v.Interface().(time.Time); ok {
+	if t, ok := reflect.TypeAssert[time.Time](v); ok {
 		v.Set(reflect.ValueOf(t.UTC()))
 		return
 	}

@@ -96,6 +96,27 @@ func TestHookPanics(t *testing.T) {
 	})
 }
 
+// A commit whose context ends between two statements stores nothing.
+func TestEndedInHook(t *testing.T) {
+	databases(t, func(t *testing.T, create func(testing.TB) database) {
+		store := create(t).open(t)
+		f := mirror.NewFeed("https://example.org/feed")
+		require.NoError(t, store.Commit(t.Context(), &mirror.Commit{Feed: f}))
+		ctx, cancel := context.WithCancel(t.Context())
+		store.Hook = func(context.Context, *sql.Tx, *sqlstore.Delta) error {
+			cancel()
+			return nil
+		}
+		c := &mirror.Commit{Feed: f, Put: []*mirror.Record{record("a", "A")}}
+		require.ErrorIs(t, store.Commit(ctx, c), context.Canceled)
+		found, err := store.Records(t.Context(), f.URL, []string{"a"})
+		require.NoError(t, err)
+		require.Empty(t, found)
+		store.Hook = nil
+		require.NoError(t, store.Commit(t.Context(), c))
+	})
+}
+
 // record returns a live record.
 func record(id, title string) *mirror.Record {
 	r := &mirror.Record{ID: id, State: mirror.Live, Copy: mirror.Copy{Digest: title}}

@@ -139,11 +139,22 @@ func (s *Store) query(ctx context.Context, query string, args ...any) (*sql.Rows
 // because preparing takes a separate connection, and there may be no other.
 type transaction struct {
 	*Store
-	conn *sql.Conn
-	tx   *sql.Tx
-	ctx  context.Context
-	new  *[]string
-	sums *summer
+	conn  *sql.Conn
+	tx    *sql.Tx
+	ctx   context.Context
+	brief context.Context // that of statements that end soon
+	new   *[]string
+	sums  *summer
+}
+
+// brief returns the context for statements that end soon. The driver of SQLite starts a goroutine
+// for each statement whose context may end, which wakes another core. The end of a transaction's
+// context still counts between its statements.
+func (s *Store) brief(ctx context.Context) context.Context {
+	if s.one && ctx.Err() == nil {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
 }
 
 // transact runs do in a transaction, which it commits unless do returns an
@@ -190,7 +201,9 @@ func (s *Store) commit(ctx context.Context, do func(transaction) error) (queries
 			err = errors.Join(err, failed)
 		}
 	}()
-	if err := do(transaction{s, conn, tx, ctx, &queries, &summer{}}); err != nil {
+	sums := summers.Get().(*summer)
+	defer summers.Put(sums)
+	if err := do(transaction{s, conn, tx, ctx, s.brief(ctx), &queries, sums}); err != nil {
 		return nil, err
 	}
 	return queries, tx.Commit()
@@ -198,10 +211,10 @@ func (s *Store) commit(ctx context.Context, do func(transaction) error) (queries
 
 func (t transaction) statement(query string) (*sql.Stmt, error) {
 	if st := t.Store.statement(query); st != nil {
-		return t.tx.StmtContext(t.ctx, st), nil
+		return t.tx.StmtContext(t.brief, st), nil
 	}
 	*t.new = append(*t.new, query)
-	return t.tx.PrepareContext(t.ctx, t.text(query))
+	return t.tx.PrepareContext(t.brief, t.text(query))
 }
 
 func (t transaction) exec(query string, args ...any) error {
@@ -213,7 +226,7 @@ func (t transaction) exec(query string, args ...any) error {
 	if err != nil {
 		return err
 	}
-	_, err = st.ExecContext(t.ctx, args...)
+	_, err = st.ExecContext(t.brief, args...)
 	return err
 }
 
@@ -225,7 +238,7 @@ func (t transaction) query(query string, args ...any) (*sql.Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	return st.QueryContext(t.ctx, args...)
+	return st.QueryContext(t.brief, args...)
 }
 
 // numbers runs a query for a list of numbers.
