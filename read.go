@@ -383,7 +383,9 @@ func (r *documentReader) headElement(row *feedxml.Row) (known bool) {
 	}
 	switch row.Feed {
 	case feedxml.MeansID:
-		doc.ID = r.documentID()
+		if id := r.documentID(); doc.ID == "" { // another one is of an entry that has lost its beginning
+			doc.ID = id
+		}
 		return isAtom
 	case feedxml.MeansTitle:
 		if !r.head.better(row) {

@@ -414,7 +414,9 @@ func (p *poll) archive(r *feedhistory.Reading, m *mergeResult, known *DocumentRe
 			d.Altered = known.Altered
 		}
 		d.URL, d.First = known.URL, known.First
-		d.Names = slices.Concat(known.Names, d.Names)
+		if known.Digest == d.Digest || known.Known.URL == d.Known.URL { // otherwise its name leads to another document now
+			d.Names = slices.Concat(known.Names, d.Names)
+		}
 		slices.Sort(d.Names)
 		d.Names = slices.Compact(d.Names)
 		p.allowance.reserveDocument(d, known)

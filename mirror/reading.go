@@ -202,7 +202,8 @@ func (r *reading) hasAll() bool {
 
 // leaveSlidIn leaves out of the new entries older ones come in at the end, in the
 // places of entries withdrawn above: the last entry of the reading before is still there, and
-// there are no more new ones than have left.
+// there are no more new ones than have left. Where it is the only one left of several, it may have
+// been put on top.
 func (r *reading) leaveSlidIn() {
 	if len(r.old) == 0 {
 		return
@@ -214,7 +215,7 @@ func (r *reading) leaveSlidIn() {
 			left++
 		}
 	}
-	if ok && len(r.fresh) <= left {
+	if ok && len(r.fresh) <= left && (left < 2 || left < len(r.old)-1) {
 		r.fresh = slices.DeleteFunc(r.fresh, func(i int) bool { return i > last })
 	}
 }
