@@ -144,11 +144,13 @@ func (b *beyond) goOn(at lead, l *fetchResult) {
 	d := l.doc
 	if current, ok := b.otherBeginning(l); ok && !b.loops.HasSeen(current.Href) {
 		b.leads = append(b.leads, lead{current, d.URL, at.root, at.mark})
+		l.again = true
 	}
 	for _, link := range d.Links {
 		if isHistory(link.Rel) && link.Rel != relCurrent && link.Rel != relFirst && link.distance() == 0 {
 			link.Href = iri.Address(link.Href)
 			b.leads = append(b.leads, lead{link, d.URL, at.root, at.mark})
+			l.again = l.again || !b.loops.HasSeen(link.Href)
 		}
 	}
 }

@@ -381,6 +381,8 @@ func (p *poll) gap(g *feedhistory.Gap, known feedhistory.Known) error {
 		p.due.spent = p.due.spent || g.Reason == feedhistory.ReasonBudget && !p.chain.beyond
 		if isAbsent(g.Err) {
 			p.chain.gone[g.URL] = true
+		} else {
+			p.chain.unread[g.URL] = true
 		}
 	case isLoop && p.rechecks.urls[g.URL]: // it is now another name of a document just read
 		p.chain.gone[g.URL] = true

@@ -30,6 +30,7 @@ type ledger struct {
 	Kind      feedhistory.Kind     `json:"kind,omitzero"`
 	Known     feedhistory.Known    `json:"known,omitzero"`      // the subscription document as it was last read whole
 	Further   []string             `json:"further,omitempty"`   // where it goes on beyond its chain; see furtherOf
+	Leading   []string             `json:"leading,omitempty"`   // the archives read whose links beyond the chain have not been followed, because the poll was broken off
 	Debts     []debt               `json:"debts,omitempty"`     // see enter
 	Cap       *feedhistory.Verdict `json:"cap,omitempty"`       // the publisher's own word; nil if there is none
 	Unread    []debt               `json:"unread,omitempty"`    // the latest documents written off

@@ -424,6 +424,9 @@ func (p *poll) archive(r *feedhistory.Reading, m *mergeResult, known *DocumentRe
 	for _, name := range d.Names { // it may have been pending under another of its names
 		p.ledger.take(name)
 	}
+	if l := p.ledger; d.Known.Digest == "" && len(l.Leading) < pendingLimit && !slices.Contains(l.Leading, d.URL) {
+		l.Leading = append(slices.Clone(l.Leading), d.URL)
+	}
 	m.change.Documents = append(m.change.Documents, d)
 	return p.chain.link(doc, feedhistory.KindArchived, r.Known.Formats)
 }

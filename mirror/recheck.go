@@ -37,6 +37,9 @@ func (r *rechecks) choose() error {
 	}
 	r.chain.asks = r.ledger.Kind == feedhistory.KindArchived && r.chain.owes() && !r.backlog.unread
 	r.urls, r.whole = map[string]bool{}, map[string]bool{}
+	for _, url := range l.Leading {
+		r.urls[url], r.whole[url] = true, true
+	}
 	if r.ledger.Kind != feedhistory.KindArchived || every < 0 || r.m.Revalidate {
 		return nil
 	}
