@@ -79,7 +79,8 @@ func (b *beyond) examine(at lead) {
 	from := at.from
 	if gap := b.forbids(at.Href); gap != nil {
 		if gap.From = from; gap.Reason == ReasonBudget || gap.Reason == ReasonBarren {
-			b.leads = nil // one gap covers all
+			b.giveUp(gap)
+			return
 		}
 		b.gap(gap)
 		return
@@ -112,7 +113,7 @@ func (b *beyond) examine(at lead) {
 		return
 	}
 	fresh := b.loops.IsNew(l.doc.facts()) && !newer
-	b.goOn(at, l.doc)
+	b.goOn(at, l)
 	b.yieldDocument(l)
 	if fresh {
 		b.idle = 0
@@ -120,17 +121,36 @@ func (b *beyond) examine(at lead) {
 		return
 	}
 	if b.idle++; b.idle >= b.meter.most.barren && len(b.leads) > 0 {
-		b.leads = nil
-		b.gap(&Gap{URL: l.url, From: from, Reason: ReasonBarren, Err: fmt.Errorf("%d documents in a row brought nothing new", b.idle)})
+		b.giveUp(&Gap{URL: l.url, From: from, Reason: ReasonBarren, Err: fmt.Errorf("%d documents in a row brought nothing new", b.idle)})
+	}
+}
+
+// giveUp yields a gap, and one for each lead left: later walks do not find the links of archives
+// again that they need not read.
+func (b *beyond) giveUp(gap *Gap) {
+	leads, given := b.leads, map[string]bool{gap.URL: true}
+	b.leads = nil
+	b.gap(gap)
+	for _, at := range leads {
+		if !given[at.Href] && !b.loops.HasSeen(at.Href) && !b.processed(at.Href) {
+			b.gap(&Gap{URL: at.Href, From: at.from, Reason: gap.Reason, Err: gap.Err})
+		}
+		given[at.Href] = true
 	}
 }
 
 // goOn queues the links of a document beyond the chain.
-func (b *beyond) goOn(at lead, d *Document) {
+func (b *beyond) goOn(at lead, l *fetchResult) {
+	d := l.doc
+	if current, ok := b.otherBeginning(l); ok && !b.loops.HasSeen(current.Href) {
+		b.leads = append(b.leads, lead{current, d.URL, at.root, at.mark})
+		l.again = true
+	}
 	for _, link := range d.Links {
 		if isHistory(link.Rel) && link.Rel != relCurrent && link.Rel != relFirst && link.distance() == 0 {
 			link.Href = iri.Address(link.Href)
 			b.leads = append(b.leads, lead{link, d.URL, at.root, at.mark})
+			l.again = l.again || !b.loops.HasSeen(link.Href)
 		}
 	}
 }
@@ -175,10 +195,7 @@ func (b *beyond) begins(url string) bool {
 
 // isNeedless reports whether the absence of a lead's document hides nothing.
 func (b *beyond) isNeedless(at lead, l *fetchResult, from string) bool {
-	if at.from != at.root {
-		return false
-	}
-	return b.isPassed(at) && isAbsent(l.err) || at.Rel == relCurrent && isLasting(l.gap(from))
+	return at.from == at.root && b.isPassed(at) && isAbsent(l.err) || at.Rel == relCurrent && isLasting(l.gap(from))
 }
 
 // isPassed reports whether the chain has passed the place of the lead's document, a newer

@@ -1,6 +1,7 @@
 package feedhistory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -383,7 +384,7 @@ func (r *documentReader) headElement(row *feedxml.Row) (known bool) {
 	}
 	switch row.Feed {
 	case feedxml.MeansID:
-		doc.ID = r.documentID()
+		doc.ID = cmp.Or(doc.ID, r.documentID()) // a second one is of an entry that has lost its beginning
 		return isAtom
 	case feedxml.MeansTitle:
 		if !r.head.better(row) {

@@ -318,9 +318,7 @@ func (a *along) enter(kind Kind) {
 func (a *along) follow(l *fetchResult) {
 	for l != nil && !a.ended {
 		processed := a.wasProcessed(l)
-		if !processed {
-			a.beyond.note(l)
-		}
+		a.beyond.note(l)
 		a.watchPages(l)
 		a.yieldDocument(l)
 		older, lost := l.older(a.kind)

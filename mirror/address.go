@@ -135,10 +135,13 @@ func (a *address) first(doc *feedhistory.Document, r feedhistory.Response) error
 	return nil
 }
 
-// isSame reports whether a document belongs to the feed: it has the feed's id,
-// or a known entry with the same content or times. The address alone proves
+// isSame reports whether a document belongs to the feed, or to the earlier one at the address: it
+// has the feed's id, or a known entry with the same content or times. The address alone proves
 // nothing, because a domain may have a new owner.
 func (s *session) isSame(doc *feedhistory.Document) (bool, error) {
+	if s.isEarlier(doc) {
+		return true, nil
+	}
 	if head, err := s.feed.Document(); err == nil && head.ID != "" && head.ID == doc.ID {
 		return true, nil
 	}

@@ -37,6 +37,7 @@ type chainReading struct {
 	received map[string]bool    // the URLs of the documents read, without the unchanged ones
 	own      map[string]bool    // the links of the chain as it was before
 	gone     map[string]bool    // known documents that no longer answer
+	unread   map[string]bool    // known documents that could not be read again
 	ranks    map[string][]int64 // for a known document outside of the chain, the ranks its entries have their copies from
 }
 

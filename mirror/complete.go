@@ -47,7 +47,7 @@ func (p *poll) replace() error {
 // is read again.
 func (s *session) complete(m *mergeResult) error {
 	f := s.feed
-	f.Documents, s.ledger.Usage.Documents, s.ledger.Debts, s.ledger.Complete = 0, 0, nil, f.Polls<<32
+	f.Documents, s.ledger.Usage.Documents, s.ledger.Debts, s.ledger.Leading, s.ledger.Complete = 0, 0, nil, nil, f.Polls<<32
 	m.change.Forget = true
 	live := int64(0)
 	isBuried := func(r *Record) bool { return r.State == Live && !m.has(r.ID) } // by a tombstone older than the entry

@@ -383,6 +383,8 @@ func (p *poll) gap(g *feedhistory.Gap, known feedhistory.Known) error {
 		p.due.spent = p.due.spent || g.Reason == feedhistory.ReasonBudget && !p.chain.beyond
 		if isAbsent(g.Err) {
 			p.chain.gone[g.URL] = true
+		} else {
+			p.chain.unread[g.URL] = true
 		}
 	case isLoop && p.rechecks.urls[g.URL]: // it is now another name of a document just read
 		p.chain.gone[g.URL] = true
@@ -458,11 +460,17 @@ func (s *session) debtOf(gap *feedhistory.Gap) debt {
 // clearGaps removes the debts earlier polls found within a document which this poll
 // has read. A contradiction stays as long as the document names more than one chain. Of a
 // damaged subscription document, the sound one must show the entries around the damage; otherwise a
-// window has been missed. Nil is the result of a document that is no subscription document.
+// window has been missed. Of an archive, any sound one must: archives may be numbered anew. Nil is
+// the result of a document that is no subscription document.
 func (c *chainWalk) clearGaps(doc *feedhistory.Document, m *mergeResult, kind feedhistory.Kind, start string, rereads bool) {
 	var windows []debt
 	c.ledger.crossOut(func(d debt) bool {
-		if d.isDocument() || d.Poll == c.feed.Polls || d.From != d.URL || d.URL != doc.URL && d.URL != doc.Response.Requested ||
+		isElsewhere := d.URL != doc.URL && d.URL != doc.Response.Requested
+		isOfArchive := d.Kind == debtDamage && len(d.Before)+len(d.After) > 0 && c.documents.get(d.URL) != nil
+		if isOfArchive && d.Poll < c.feed.Polls {
+			return !isShortOf(doc) && d.isShownIn(doc)
+		}
+		if d.isDocument() || d.Poll == c.feed.Polls || d.From != d.URL || isElsewhere ||
 			d.Kind == debtContradiction && !rereads && d.isContradictedBy(doc, kind, start) {
 			return false
 		}
@@ -492,7 +500,12 @@ func (d debt) isShownIn(doc *feedhistory.Document) bool {
 		slices.Reverse(ids)
 	}
 	place := func(side []string) int {
-		return slices.IndexFunc(ids, func(id string) bool { return len(side) > 0 && id == side[0] })
+		for _, id := range side {
+			if i := slices.Index(ids, id); i >= 0 {
+				return i
+			}
+		}
+		return -1
 	}
 	switch newer, older := place(d.After), place(d.Before); {
 	case len(d.Before) == 0:
@@ -508,14 +521,14 @@ func (d debt) isShownIn(doc *feedhistory.Document) bool {
 func (c *chainWalk) oweWithin(gap *feedhistory.Gap, doc *feedhistory.Document) {
 	d := c.debtOf(gap)
 	d.To = door.Root.Contradicts(gap.Err)
-	if c.read && gap.URL == c.ledger.Known.URL && gap.Reason == feedhistory.ReasonMalformed {
+	if c.read && gap.Reason == feedhistory.ReasonMalformed && (gap.URL == c.ledger.Known.URL || c.ledger.Kind == feedhistory.KindArchived) {
 		d.sides = c.ledger.around(gap, doc)
 	}
 	c.owe(d)
 }
 
-// around returns the entries around the damage of the subscription document: if they are not known,
-// the last one it shows.
+// around returns the entries around the damage of a document: if they are not known, of the
+// subscription document the last one it shows.
 func (l *ledger) around(gap *feedhistory.Gap, doc *feedhistory.Document) (s sides) {
 	if doc == nil {
 		for _, d := range l.Debts {
@@ -531,7 +544,7 @@ func (l *ledger) around(gap *feedhistory.Gap, doc *feedhistory.Document) (s side
 	}
 	s.After, s.Before = lastOf(newer, sideLimit), older[:min(len(older), sideLimit)]
 	slices.Reverse(s.After)
-	if len(newer)+len(older) == 0 && len(l.Shown) > 0 {
+	if len(newer)+len(older) == 0 && len(l.Shown) > 0 && gap.URL == l.Known.URL {
 		s.Before = l.Shown[len(l.Shown)-1:]
 	}
 	return s

@@ -207,7 +207,7 @@ var owed = []string{
 
 // differ are the fixtures in which the failure is one of the feed's: a poll that shows a
 // stranger does not adopt another, and where current fails, the feed is another one.
-var differ = []string{"ledger-stranger-adopted", "current-of-another-feed", "same-origin-current-redirects", "same-origin-current"}
+var differ = []string{"ledger-stranger-adopted", "stranger-moved-then-the-feed", "stranger-then-the-feed-without-ids", "current-of-another-feed", "same-origin-current-redirects", "same-origin-current"}
 
 func checkDisturbed(t *testing.T, name string, got, calm []outcome) {
 	for i, o := range got {

@@ -30,6 +30,7 @@ type ledger struct {
 	Kind      feedhistory.Kind     `json:"kind,omitzero"`
 	Known     feedhistory.Known    `json:"known,omitzero"`      // the subscription document as it was last read whole
 	Further   []string             `json:"further,omitempty"`   // where it goes on beyond its chain; see furtherOf
+	Leading   []string             `json:"leading,omitempty"`   // the archives read whose links beyond the chain have not been followed, because the poll was broken off
 	Debts     []debt               `json:"debts,omitempty"`     // see enter
 	Cap       *feedhistory.Verdict `json:"cap,omitempty"`       // the publisher's own word; nil if there is none
 	Unread    []debt               `json:"unread,omitempty"`    // the latest documents written off
@@ -69,12 +70,13 @@ type lastReading struct {
 	Rows  []byte `json:"settled,omitempty"`
 	Ahead int64  `json:"ahead,omitempty"`
 
-	Former    *former   `json:"former,omitempty"`    // the reading before a notice in its place; nil if there is none
-	Unordered bool      `json:"unordered,omitempty"` // the order of its entries has been seen to change
-	IDs       []string  `json:"ids,omitempty"`       // the feed's ids
-	Recent    []string  `json:"recent,omitempty"`    // digests of its latest different readings, oldest first
-	Newest    string    `json:"newest,omitempty"`    // the ID of the latest entry to come first
-	Stale     time.Time `json:"stale,omitzero"`      // since when it may be an old copy; zero if it is not
+	Former    *former      `json:"former,omitempty"`    // the reading before a notice in its place; nil if there is none
+	Copied    *lastReading `json:"copied,omitempty"`    // the reading before old copies in its place; nil if there is none
+	Unordered bool         `json:"unordered,omitempty"` // the order of its entries has been seen to change
+	IDs       []string     `json:"ids,omitempty"`       // the feed's ids
+	Recent    []string     `json:"recent,omitempty"`    // digests of its latest different readings, oldest first
+	Newest    string       `json:"newest,omitempty"`    // the ID of the latest entry to come first
+	Stale     time.Time    `json:"stale,omitzero"`      // since when it may be an old copy; zero if it is not
 }
 
 // A succession is the other feeds at the address, and the complete documents of this one.
@@ -260,6 +262,7 @@ func (l *ledger) forget(id string) {
 	if l.Newest == id {
 		l.Newest = ""
 	}
+	l.Copied = nil
 	l.crossOut(func(d debt) bool { return d.Entry == id })
 	for i, d := range l.Debts {
 		l.Debts[i].Before = slices.DeleteFunc(slices.Clone(d.Before), is)
@@ -273,6 +276,11 @@ func (l *ledger) check() error {
 	if len(l.Versions) != 4*len(l.Shown) || slices.ContainsFunc(slices.Concat(l.Back, l.Stored), isNone) ||
 		len(l.Rows) > 0 && len(l.Rows) != len(rowKey{})*len(l.Shown) {
 		return errors.New("the lists of the ledger's entries do not fit")
+	}
+	if l.Copied != nil {
+		if err := (&ledger{lastReading: *l.Copied}).check(); err != nil {
+			return err
+		}
 	}
 	if l.Past != nil {
 		return l.Past.Ledger.check()

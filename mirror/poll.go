@@ -96,7 +96,7 @@ func (s *session) poll() *poll {
 	}
 	p.address = &address{session: s, due: p.due}
 	reading := &chainReading{
-		session: s, backlog: p.backlog, received: map[string]bool{}, gone: map[string]bool{}, ranks: map[string][]int64{},
+		session: s, backlog: p.backlog, received: map[string]bool{}, gone: map[string]bool{}, unread: map[string]bool{}, ranks: map[string][]int64{},
 	}
 	p.chain = &chainWalk{
 		chainReading: reading, waits: p.due.waits, rank: Rank{Time: feedtime.Later(s.now, l.Clock), Seq: f.Polls << 32},
@@ -187,6 +187,10 @@ func (p *poll) finish() (*Report, error) {
 			return p.stop(err)
 		}
 	}
+	if p.chain.ended && p.ledger.Kind == feedhistory.KindArchived {
+		p.ledger.Leading = slices.DeleteFunc(slices.Clone(p.ledger.Leading), func(url string) bool { return !p.chain.unread[url] })
+	}
+	p.ledger.Unsettled = p.ledger.Unsettled || len(p.ledger.Leading) > 0
 	if err := p.rechecks.note(changed); err != nil {
 		return p.stop(err)
 	}

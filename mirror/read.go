@@ -415,13 +415,18 @@ func (p *poll) archive(r *feedhistory.Reading, m *mergeResult, known *DocumentRe
 			d.Altered = known.Altered
 		}
 		d.URL, d.First = known.URL, known.First
-		d.Names = slices.Concat(known.Names, d.Names)
+		if known.Digest == d.Digest || known.Known.URL == d.Known.URL { // otherwise its name leads to another document now
+			d.Names = slices.Concat(known.Names, d.Names)
+		}
 		slices.Sort(d.Names)
 		d.Names = slices.Compact(d.Names)
 		p.allowance.reserveDocument(d, known)
 	}
 	for _, name := range d.Names { // it may have been pending under another of its names
 		p.ledger.take(name)
+	}
+	if l := p.ledger; d.Known.Digest == "" && len(l.Leading) < pendingLimit && !slices.Contains(l.Leading, d.URL) {
+		l.Leading = append(slices.Clone(l.Leading), d.URL)
 	}
 	m.change.Documents = append(m.change.Documents, d)
 	return p.chain.link(doc, feedhistory.KindArchived, r.Known.Formats)

@@ -203,7 +203,8 @@ func (r *reading) hasAll() bool {
 
 // leaveSlidIn leaves out of the new entries older ones come in at the end, in the
 // places of entries withdrawn above: the last entry of the reading before is still there, and
-// there are no more new ones than have left.
+// there are no more new ones than have left. Where it is the only one left of several, it may have
+// been put on top.
 func (r *reading) leaveSlidIn() {
 	if len(r.old) == 0 {
 		return
@@ -215,7 +216,7 @@ func (r *reading) leaveSlidIn() {
 			left++
 		}
 	}
-	if ok && len(r.fresh) <= left {
+	if ok && len(r.fresh) <= left && (left < 2 || left < len(r.old)-1) {
 		r.fresh = slices.DeleteFunc(r.fresh, func(i int) bool { return i > last })
 	}
 }
@@ -301,7 +302,7 @@ func (rs *readings) compare(doc *feedhistory.Document, m *mergeResult, late bool
 	r := newReading(was, now, m.knows, isRising(doc))
 	r.leaveSlidIn()
 	if wasRead {
-		r.markBack(now, m)
+		l.markBack(r, now, m)
 	}
 	if l.Elsewhere = len(rs.chain.newer) > 0 && (l.Known.URL == "" || l.Elsewhere); l.Elsewhere {
 		return nil
@@ -314,6 +315,7 @@ func (rs *readings) compare(doc *feedhistory.Document, m *mergeResult, late bool
 	if len(now) == 0 { // its database was down, say: the next reading is compared with the one before
 		return nil
 	}
+	before := l.keepCopied(doc, r)
 	l.setShownOf(now, m)
 	if !wasRead || !rs.had || doc.Kind() == feedhistory.KindPaged || doc.Kind() == feedhistory.KindComplete {
 		return nil
@@ -331,6 +333,10 @@ func (rs *readings) compare(doc *feedhistory.Document, m *mergeResult, late bool
 	l.Unordered = l.Unordered && isOrdered // otherwise the order of the reading before is unknown
 	if len(good) == 0 {
 		good = r.renewed(m)
+	}
+	if len(good) == 0 && len(before) > 0 {
+		r = newReading(before, now, m.knows, isRising(doc))
+		good = r.proofs(l)
 	}
 	switch {
 	case len(good) == 0:
@@ -358,11 +364,33 @@ func (l *lastReading) keepFormer(was, now []shownEntry, poll int64) {
 	}
 }
 
-// markBack marks the entries of a reading which had left the document before.
-func (r *reading) markBack(now []shownEntry, m *mergeResult) {
+// keepCopied keeps the reading before an old copy, and returns that before the copies which have
+// answered last.
+func (l *lastReading) keepCopied(doc *feedhistory.Document, r *reading) (before []shownEntry) {
+	if l.Copied != nil {
+		before = l.Copied.shown()
+	}
+	_, hasNewest := r.at[l.Newest]
+	isDeleted := slices.ContainsFunc(doc.Deleted, func(t feedhistory.Tombstone) bool { return t.Ref == l.Newest })
+	if hasNewest || isDeleted || l.Newest == "" || len(r.fresh) > 0 {
+		l.Copied = nil
+	} else if l.Copied == nil && len(l.Shown) > 0 {
+		l.Copied = &lastReading{Shown: l.Shown, Versions: l.Versions, Back: l.Back}
+	}
+	return before
+}
+
+// markBack marks the entries of a reading which had left the document before, and not only an old
+// copy of it.
+func (l *lastReading) markBack(r *reading, now []shownEntry, m *mergeResult) {
+	var copied map[string]int
+	if l.Copied != nil {
+		copied = places(l.Copied.shown())
+	}
 	for i, e := range now {
 		before, ok := r.wasAt[e.id]
-		now[i].back = ok && r.old[before].back || !ok && m.at[e.id].shown
+		_, isCopied := copied[e.id]
+		now[i].back = ok && r.old[before].back || !ok && !isCopied && m.at[e.id].shown
 	}
 }
 

@@ -37,6 +37,9 @@ func (r *rechecks) choose() error {
 	}
 	r.chain.asks = r.ledger.Kind == feedhistory.KindArchived && r.chain.owes() && !r.backlog.unread
 	r.urls, r.whole = map[string]bool{}, map[string]bool{}
+	for _, url := range l.Leading {
+		r.urls[url], r.whole[url] = true, true
+	}
 	if r.ledger.Kind != feedhistory.KindArchived || every < 0 || r.m.Revalidate {
 		return nil
 	}
@@ -93,9 +96,14 @@ func recheckPace(documents int64, every time.Duration) (time.Duration, int) {
 // chooseNames chooses among the known documents that name debts, the stalest first.
 func (r *rechecks) chooseNames(chain []step) error {
 	var names []string
+	unlike := map[string]bool{} // those with links other than their records': read for a mark that contradicted them, say
 	for _, d := range r.ledger.Debts {
 		if r.hasFailed(d) {
 			names = append(names, d.namedBy()...)
+			for _, url := range d.namedBy() {
+				known := r.documents.get(url)
+				unlike[url] = unlike[url] || known != nil && d.URL != known.Known.Older && d.URL != known.Known.Instead && !slices.Contains(known.Further, d.URL)
+			}
 		} else if d.isWithin() {
 			names = append(names, d.URL)
 		}
@@ -115,7 +123,7 @@ func (r *rechecks) chooseNames(chain []step) error {
 	for _, d := range known[:share(len(known))] {
 		name := by[d.URL][r.feed.Polls%int64(len(by[d.URL]))]
 		r.urls[name] = true
-		r.whole[name] = !slices.ContainsFunc(chain, func(at step) bool { return at.seq == d.Rank.Seq })
+		r.whole[name] = unlike[name] || !slices.ContainsFunc(chain, func(at step) bool { return at.seq == d.Rank.Seq })
 	}
 	return r.documents.err
 }

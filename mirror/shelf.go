@@ -238,6 +238,9 @@ func (l *ledger) name(names map[string]int) {
 	if l.Former != nil {
 		add(l.Former.Shown...)
 	}
+	if l.Copied != nil {
+		add(l.Copied.Shown...)
+	}
 	for _, d := range l.Debts {
 		add(d.Entry)
 		add(d.Before...)

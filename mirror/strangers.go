@@ -100,8 +100,8 @@ func (st *strangers) meet(doc *feedhistory.Document, r feedhistory.Response, req
 		st.answered()
 		return false, nil
 	}
-	if past := st.ledger.Past; past != nil && slices.Contains(past.Ledger.IDs, doc.ID) && !slices.Contains(st.ledger.IDs, doc.ID) {
-		st.revive(past)
+	if st.isEarlier(doc) {
+		st.revive(st.ledger.Past)
 		return false, nil
 	}
 	is, err := st.isStranger(doc, requested)
@@ -128,6 +128,21 @@ func (st *strangers) meet(doc *feedhistory.Document, r feedhistory.Response, req
 		Message: "another feed answers at the address: neither its id nor any of its entries is known",
 	})
 	return true, nil
+}
+
+// isEarlier reports whether a document is of the earlier feed at the address, and not of the present
+// one: by its id, or without one by its head section and the entries last shown.
+func (s *session) isEarlier(doc *feedhistory.Document) bool {
+	past := s.ledger.Past
+	switch {
+	case past == nil || slices.Contains(s.ledger.IDs, doc.ID):
+		return false
+	case doc.ID != "":
+		return slices.Contains(past.Ledger.IDs, doc.ID)
+	}
+	head, err := s.feed.Document()
+	before, failed := (&Feed{Head: past.Head, Ledger: Ledger{l: past.Ledger}}).Document()
+	return err == nil && failed == nil && door.Root.IsStranger(doc, head, nil, s.ledger.Shown) && !door.Root.IsStranger(doc, before, nil, past.Ledger.Shown)
 }
 
 func isStrangerDebt(d debt) bool { return d.Kind == debtStranger }
