@@ -460,15 +460,16 @@ func (s *session) debtOf(gap *feedhistory.Gap) debt {
 // clearGaps removes the debts earlier polls found within a document which this poll
 // has read. A contradiction stays as long as the document names more than one chain. Of a
 // damaged subscription document, the sound one must show the entries around the damage; otherwise a
-// window has been missed. Of an archive, any sound one must: archives may be numbered anew. Nil is
-// the result of a document that is no subscription document.
+// window has been missed. Of an archive, any sound one must: archives may be numbered anew. (Where
+// entries go by their links in one document and by their ids in another, this one need only be
+// sound.) Nil is the result of a document that is no subscription document.
 func (c *chainWalk) clearGaps(doc *feedhistory.Document, m *mergeResult, kind feedhistory.Kind, start string, rereads bool) {
 	var windows []debt
 	c.ledger.crossOut(func(d debt) bool {
 		isElsewhere := d.URL != doc.URL && d.URL != doc.Response.Requested
 		isOfArchive := d.Kind == debtDamage && len(d.Before)+len(d.After) > 0 && c.documents.get(d.URL) != nil
 		if isOfArchive && d.Poll < c.feed.Polls {
-			return !isShortOf(doc) && d.isShownIn(doc)
+			return !isShortOf(doc) && (d.isShownIn(doc) || c.ledger.mixesIDs() && !isElsewhere)
 		}
 		if d.isDocument() || d.Poll == c.feed.Polls || d.From != d.URL || isElsewhere ||
 			d.Kind == debtContradiction && !rereads && d.isContradictedBy(doc, kind, start) {
@@ -477,7 +478,7 @@ func (c *chainWalk) clearGaps(doc *feedhistory.Document, m *mergeResult, kind fe
 		if !d.isShownIn(doc) {
 			window := missedWindow(doc, c.now)
 			window.Before, window.After, window.Since = d.Before, d.After, c.since()
-			if len(d.After) == 0 {
+			if len(d.After) == 0 && m != nil {
 				window.After = m.oldestNew(isRising(doc))
 			}
 			windows = append(windows, window)
@@ -538,7 +539,8 @@ func (l *ledger) around(gap *feedhistory.Gap, doc *feedhistory.Document) (s side
 		}
 		return s
 	}
-	newer, older := door.Root.Around(doc)
+	above, below := door.Root.Around(doc)
+	newer, older := without(above, below), without(below, above) // an entry with copies on both sides has no place
 	if isRising(doc) {
 		newer, older = reversed(older), reversed(newer)
 	}
@@ -548,6 +550,15 @@ func (l *ledger) around(gap *feedhistory.Gap, doc *feedhistory.Document) (s side
 		s.Before = l.Shown[len(l.Shown)-1:]
 	}
 	return s
+}
+
+// without returns the IDs which others are not.
+func without(ids, others []string) []string {
+	are := map[string]bool{}
+	for _, id := range others {
+		are[id] = true
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return are[id] })
 }
 
 func reversed(ids []string) []string {

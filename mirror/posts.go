@@ -157,8 +157,11 @@ func (mg *merger) noteKinds(doc *feedhistory.Document) bool {
 			*kinds |= publishedIDs
 		}
 	}
-	return *kinds == publishedIDs|madeIDs
+	return mg.feed.Ledger.l.mixesIDs()
 }
+
+// mixesIDs reports whether the feed has had both kinds of IDs.
+func (l *ledger) mixesIDs() bool { return l.IDKinds == publishedIDs|madeIDs }
 
 // mayRename reports whether entries or tombstones of a document may be stored under other IDs than
 // its own, beyond those of one post.
