@@ -460,16 +460,20 @@ func (s *session) debtOf(gap *feedhistory.Gap) debt {
 // clearGaps removes the debts earlier polls found within a document which this poll
 // has read. A contradiction stays as long as the document names more than one chain. Of a
 // damaged subscription document, the sound one must show the entries around the damage; otherwise a
-// window has been missed. Of an archive, any sound one must: archives may be numbered anew. (Where
-// entries go by their links in one document and by their ids in another, this one need only be
-// sound.) Nil is the result of a document that is no subscription document.
+// window has been missed. So must that of an archive, and be no older: archives may be numbered
+// anew. At another URL it is the same archive if it has its time. (Where entries go by their links in
+// one document and by their ids in another, the one at the URL need only be sound.) Nil is the result of a document that is no subscription document.
 func (c *chainWalk) clearGaps(doc *feedhistory.Document, m *mergeResult, kind feedhistory.Kind, start string, rereads bool) {
 	var windows []debt
 	c.ledger.crossOut(func(d debt) bool {
 		isElsewhere := d.URL != doc.URL && d.URL != doc.Response.Requested
-		isOfArchive := d.Kind == debtDamage && len(d.Before)+len(d.After) > 0 && c.documents.get(d.URL) != nil
-		if isOfArchive && d.Poll < c.feed.Polls {
-			return !isShortOf(doc) && (d.isShownIn(doc) || c.ledger.mixesIDs() && !isElsewhere)
+		known := c.documents.get(d.URL)
+		if d.Kind == debtDamage && len(d.Before)+len(d.After) > 0 && known != nil && d.Poll < c.feed.Polls {
+			may := !c.rank.Time.Before(known.Rank.Time)
+			if isElsewhere {
+				may = c.rank.Time.Equal(known.Rank.Time) && len(d.Before) > 0 && len(d.After) > 0
+			}
+			return !isShortOf(doc) && (may && d.isShownIn(doc) || !isElsewhere && c.ledger.mixesIDs())
 		}
 		if d.isDocument() || d.Poll == c.feed.Polls || d.From != d.URL || isElsewhere ||
 			d.Kind == debtContradiction && !rereads && d.isContradictedBy(doc, kind, start) {
@@ -495,18 +499,13 @@ func (c *chainWalk) clearGaps(doc *feedhistory.Document, m *mergeResult, kind fe
 func (d debt) isShownIn(doc *feedhistory.Document) bool {
 	ids := make([]string, len(doc.Entries))
 	for i, e := range doc.Entries {
-		ids[i] = e.ID
+		ids[i] = placeOf(e.ID)
 	}
 	if isRising(doc) {
 		slices.Reverse(ids)
 	}
 	place := func(side []string) int {
-		for _, id := range side {
-			if i := slices.Index(ids, id); i >= 0 {
-				return i
-			}
-		}
-		return -1
+		return slices.IndexFunc(ids, func(id string) bool { return len(side) > 0 && id == placeOf(side[0]) })
 	}
 	switch newer, older := place(d.After), place(d.Before); {
 	case len(d.Before) == 0:
