@@ -63,7 +63,10 @@ func tellApart(entries []*Entry) {
 		}
 	}
 	for _, same := range byLink {
-		isFile := !same[0].Links.has(relAlternate) && len(same) > 1
+		if len(same) == 1 {
+			continue
+		}
+		isFile := !same[0].Links.has(relAlternate)
 		oldest := same[len(same)-1] // usually the newest come first
 		for _, e := range slices.Backward(same) {
 			if t := e.Time(); !t.IsZero() && t.Before(oldest.Time()) {
