@@ -600,7 +600,7 @@ func (l *entryList) expected() int {
 	if n == 0 {
 		return 1
 	}
-	return 1 + (len(l.in.text)-l.end)/max(1, len(l.in.doc.Entries[n-1].raw))
+	return 1 + max(0, len(l.in.text)-l.end)/max(1, len(l.in.doc.Entries[n-1].raw)) // a mended one may be longer than the text
 }
 
 // drop forgets the entry begun last.
