@@ -63,7 +63,10 @@ func tellApart(entries []*Entry) {
 		}
 	}
 	for _, same := range byLink {
-		isFile := !same[0].Links.has(relAlternate) && len(same) > 1
+		if len(same) == 1 {
+			continue
+		}
+		isFile := !same[0].Links.has(relAlternate)
 		oldest := same[len(same)-1] // usually the newest come first
 		for _, e := range slices.Backward(same) {
 			if t := e.Time(); !t.IsZero() && t.Before(oldest.Time()) {
@@ -614,7 +617,7 @@ func (l *entryList) expected() int {
 	if n == 0 {
 		return 1
 	}
-	return 1 + (len(l.in.text)-l.end)/max(1, len(l.in.doc.Entries[n-1].raw))
+	return 1 + max(0, len(l.in.text)-l.end)/max(1, len(l.in.doc.Entries[n-1].raw)) // a mended one may be longer than the text
 }
 
 // drop forgets the entry begun last.

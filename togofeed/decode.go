@@ -165,15 +165,19 @@ func (d *decoder) rssItem(e *feedhistory.Entry) {
 	r, item := d.r, &d.item
 	author := ""
 	for depth := r.Depth(); d.child(depth); {
-		if !r.IsRSS() && r.Space() != feedxml.RDF {
-			if r.Space() == feedxml.Content && r.Local() == "encoded" {
-				item.Content = d.imageText(&d.texts[0])
-			} else {
-				d.extension(&item.Extensions)
-			}
+		row := r.Row()
+		name := row.Name
+		if row.Space == feedxml.Content {
+			item.Content = d.imageText(&d.texts[0])
 			continue
+		} else if row.Space != "" || name == "" { // it is none of RSS's elements
+			if !r.IsRSS() && r.Space() != feedxml.RDF {
+				d.extension(&item.Extensions)
+				continue
+			}
+			name = feedxml.RSSName(r.Local())
 		}
-		switch local := r.Local(); feedxml.RSSName(local) {
+		switch name {
 		case "title":
 			item.Title = d.text()
 		case "description":
@@ -200,7 +204,7 @@ func (d *decoder) rssItem(e *feedhistory.Entry) {
 			if item.Custom == nil {
 				item.Custom = map[string]string{}
 			}
-			item.Custom[local] = r.TextOrMarkup(feedxml.Construct{Base: r.Base()}).Absolute()
+			item.Custom[r.Local()] = r.TextOrMarkup(feedxml.Construct{Base: r.Base()}).Absolute()
 		}
 	}
 	if item.Published != "" {
@@ -213,11 +217,7 @@ func (d *decoder) rssItem(e *feedhistory.Entry) {
 // rssExtensions fills in the fields not set by the item's own elements.
 func (d *decoder) rssExtensions(author string) {
 	item := &d.item
-	dc, itunes := &ext.DublinCoreExtension{}, &ext.ITunesItemExtension{}
-	if m := item.Extensions["dc"]; m != nil {
-		item.DublinCoreExt = dublinCore(m)
-		dc = item.DublinCoreExt
-	}
+	dc, itunes := cmp.Or(item.DublinCoreExt, &ext.DublinCoreExtension{}), &ext.ITunesItemExtension{}
 	if m := item.Extensions["itunes"]; m != nil {
 		item.ITunesExt = ext.NewITunesItemExtension(m)
 		itunes = item.ITunesExt
@@ -395,7 +395,11 @@ func (d *decoder) extension(all *ext.Extensions) {
 		}
 		same, d.lists = d.lists[:0:1], d.lists[1:]
 	}
-	vocabulary[local] = append(same, d.element(outer))
+	e := d.element(outer)
+	vocabulary[local] = append(same, e)
+	if prefix == "dc" && d.r.Format == feedxml.FormatRSS && d.itemRoom != nil { // an item
+		d.dublinCore(local, e.Value)
+	}
 }
 
 // element reads the current element and its content. Around it, the default namespace
@@ -544,50 +548,24 @@ func (d *decoder) rssImage(itunes string) *gofeed.Image {
 	return nil
 }
 
-// dublinCore is gofeed's NewDublinCoreExtension, which looks for each element there may be.
-func dublinCore(elements map[string][]ext.Extension) *ext.DublinCoreExtension {
-	dc := new(ext.DublinCoreExtension)
-	for name, list := range elements {
-		values := make([]string, len(list))
-		for i := range list {
-			values[i] = list[i].Value
-		}
-		switch name {
-		case "title":
-			dc.Title = values
-		case "creator":
-			dc.Creator = values
-		case "author":
-			dc.Author = values
-		case "subject":
-			dc.Subject = values
-		case "description":
-			dc.Description = values
-		case "publisher":
-			dc.Publisher = values
-		case "contributor":
-			dc.Contributor = values
-		case "date":
-			dc.Date = values
-		case "type":
-			dc.Type = values
-		case "format":
-			dc.Format = values
-		case "identifier":
-			dc.Identifier = values
-		case "source":
-			dc.Source = values
-		case "language":
-			dc.Language = values
-		case "relation":
-			dc.Relation = values
-		case "coverage":
-			dc.Coverage = values
-		case "rights":
-			dc.Rights = values
+// dublinCore adds an element to those of gofeed's NewDublinCoreExtension, which looks for each there may be.
+func (d *decoder) dublinCore(name, value string) {
+	if d.item.DublinCoreExt == nil {
+		d.item.DublinCoreExt = new(ext.DublinCoreExtension)
+	}
+	dc := d.item.DublinCoreExt
+	for _, field := range [...]struct {
+		name string
+		list *[]string
+	}{
+		{"creator", &dc.Creator}, {"date", &dc.Date}, {"subject", &dc.Subject}, {"title", &dc.Title}, {"author", &dc.Author}, {"description", &dc.Description},
+		{"publisher", &dc.Publisher}, {"contributor", &dc.Contributor}, {"type", &dc.Type}, {"format", &dc.Format}, {"identifier", &dc.Identifier},
+		{"source", &dc.Source}, {"language", &dc.Language}, {"relation", &dc.Relation}, {"coverage", &dc.Coverage}, {"rights", &dc.Rights},
+	} {
+		if field.name == name {
+			*field.list = append(*field.list, value)
 		}
 	}
-	return dc
 }
 
 // imageIn returns the first image in a text; nil if there is none.

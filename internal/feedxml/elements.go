@@ -143,20 +143,20 @@ type Elements struct {
 	page   string         // its own
 	next   int            // where a later text of the entry may begin; 0 if anything but its texts has been read
 	spaces []namespace    // of the document, or of entries read again
-	places [16]int        // where in spaces the namespace of a SpaceID was last
 	bases  xmlscan.BaseChain
-	rows   *knownRows // in Format and native; nil for a single element, which repeats few
+	rows   []knownRow // in Format and native, by the Memos of their names, from first on
+	first  int
 }
 
-// knownRows are rows by their names.
-type knownRows [64]knownRow
-
-// A knownRow is the row of a name.
+// A knownRow is the row of a name, and its place in spaces.
 type knownRow struct {
-	key xmlscan.NameKey
-	row *Row
-	odd bool
+	row   *Row
+	odd   bool
+	space int
 }
+
+// mostRows is the maximum number of rows remembered.
+const mostRows = 1024
 
 // A namespace of a document. Feeds misspell them.
 type namespace struct {
@@ -175,8 +175,8 @@ const mostSpaces = 32
 func New(url string) *Elements {
 	r := readers.Get().(*Elements)
 	r.bases.Reset()
-	r.rows.forget()
-	*r = Elements{Cursor: r.Cursor, MaxURL: MaxURL, url: url, spaces: r.spaces[:0], bases: r.bases, rows: r.rows}
+	*r = Elements{Cursor: r.Cursor, MaxURL: MaxURL, url: url, spaces: r.spaces[:0], bases: r.bases, rows: r.rows, first: r.first}
+	r.forget()
 	return r
 }
 
@@ -189,7 +189,9 @@ func Fragment(raw string, sc *xmlscan.Scope, format Format) *Elements {
 }
 
 // readers are for documents, and for entries read again. Their memory is far larger than an entry.
-var readers = sync.Pool{New: func() any { return &Elements{Cursor: new(xmlscan.Cursor), rows: new(knownRows)} }}
+var readers = sync.Pool{New: func() any {
+	return &Elements{Cursor: &xmlscan.Cursor{Scanner: xmlscan.Scanner{Names: new(xmlscan.Names)}}, rows: make([]knownRow, 0, 32), first: 1}
+}}
 
 // Again is Fragment in memory used before. Release it after use.
 func Again(raw string, sc *xmlscan.Scope, format Format) *Elements {
@@ -217,14 +219,15 @@ func (r *Elements) readAgain(raw string, sc *xmlscan.Scope, format Format) {
 func (r *Elements) reset(raw string, sc *xmlscan.Scope, format Format) {
 	r.ReadAgain(raw, sc.Bindings, sc.Clean)
 	r.bases.Reset()
-	if r.Format != format {
-		r.rows.forget()
+	if r.Format != format || len(r.rows) == mostRows {
+		r.forget()
 	}
 	r.Format, r.MaxURL, r.url, r.lang = format, MaxURL, sc.Base, sc.Lang
 	r.next = 0
 	r.Relative, r.literal, r.stopped, r.Note = false, false, false, nil
 	if len(r.spaces) == mostSpaces {
 		r.spaces = nil
+		r.forget()
 	}
 }
 
@@ -235,15 +238,12 @@ func (r *Elements) Native() string { return r.native }
 func (r *Elements) SetNative(space string) {
 	if r.native != space {
 		r.native = space
-		r.rows.forget()
+		r.forget()
 	}
 }
 
-func (k *knownRows) forget() {
-	if k != nil {
-		clear(k[:])
-	}
-}
+// forget forgets the rows: the Memos of their names are too small from now on.
+func (r *Elements) forget() { r.first, r.rows = r.first+len(r.rows), r.rows[:0] }
 
 // Stop ends reading: there is no further Child.
 func (r *Elements) Stop() { r.stopped = true }
@@ -354,17 +354,14 @@ func (r *Elements) UsualPrefix() string {
 	return n.prefix
 }
 
-func (r *Elements) namespace() *namespace {
-	published, place := r.Cursor.Space(), &r.places[(r.SpaceID()+2)&(len(r.places)-1)]
-	if *place < len(r.spaces) {
-		if n := &r.spaces[*place]; n.published == published { // nearly always
-			return n
-		}
-	}
+func (r *Elements) namespace() *namespace { return &r.spaces[r.known().space] }
+
+// findSpace returns the place of the current element's namespace in spaces.
+func (r *Elements) findSpace() int {
+	published := r.Cursor.Space()
 	for i := range r.spaces {
-		if n := &r.spaces[i]; n.published == published {
-			*place = i
-			return n
+		if r.spaces[i].published == published {
+			return i
 		}
 	}
 	n := namespace{published, published, false, vocabularies()[published], IsRSS(published), ""}
@@ -379,7 +376,7 @@ func (r *Elements) namespace() *namespace {
 		r.spaces = r.spaces[:mostSpaces-1]
 	}
 	r.spaces = append(r.spaces, n)
-	return &r.spaces[len(r.spaces)-1]
+	return len(r.spaces) - 1
 }
 
 // IsRSS reports whether the current element belongs to RSS itself.
@@ -520,6 +517,14 @@ func (r *Elements) rank(text Meaning) int {
 // Construct reads the current element as a text construct or content, by its type (RFC 4287
 // §3.1.1, §4.1.3.3).
 func (r *Elements) Construct() Construct {
+	if row := r.Row(); row.Entry == MeansTitle || row.Entry == MeansSummary || row.Entry == MeansContent {
+		if form := r.formOf(row); form != anyForm {
+			t := Construct{Type: textType, Base: r.Base(), Lang: r.Language()}
+			if body, ok := r.LeafText(); ok {
+				return t.simple(form, body, r.literal)
+			}
+		}
+	}
 	t, mode := r.kind()
 	if t.Type == "" {
 		// A title has text rather than HTML, but with HTML's references.
@@ -680,7 +685,11 @@ func (t *Texts) Text(which TextOf) Construct {
 		r.around == sc && r.page == page && r.Document() == raw && r.Format == format
 	if form := t.Places.forms[which]; form != anyForm && !goesOn {
 		if body, ok := r.LeafAt(raw, int(place), sc.Clean); ok {
-			return t.simple(form, xmlscan.Trim(body))
+			text := Construct{Type: textType, Base: sc.Base, Lang: sc.Lang}
+			if page != "" {
+				text.Base = page
+			}
+			return text.simple(form, body, t.Literal)
 		}
 	}
 	in := sc
@@ -718,20 +727,14 @@ func (t *Texts) Text(which TextOf) Construct {
 }
 
 // simple returns a text of one of the usual forms.
-func (t *Texts) simple(form textForm, body string) Construct {
-	text := Construct{Type: textType, Body: body, Base: t.Scope.Base, Lang: t.Scope.Lang}
-	if t.Page != "" {
-		text.Base = t.Page
+func (t Construct) simple(form textForm, body string, literal bool) Construct {
+	t.Body = xmlscan.Trim(body)
+	if form == htmlForm {
+		t.Type = htmlType
+	} else if form == titleForm && !literal {
+		return unescapedTitle(t)
 	}
-	switch form {
-	case htmlForm:
-		text.Type = htmlType
-	case titleForm:
-		if !t.Literal {
-			text = unescapedTitle(text)
-		}
-	}
-	return text
+	return t
 }
 
 // Places are where an entry's title, summary and content begin.

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"strings"
 	"sync"
-
-	"github.com/feedhistory/feedhistory/internal/xmlscan"
 )
 
 // A Meaning is the part of the model an element fills in.
@@ -331,52 +329,40 @@ func RSSName(local string) string {
 }
 
 // Row returns the row of the current element; that of an extension has no name.
-func (r *Elements) Row() *Row {
-	row, _ := r.row()
-	return row
-}
+func (r *Elements) Row() *Row { return r.known().row }
 
 // NoteName is Row, but notes a misspelt name, and reports whether the name or its namespace is
 // misspelt.
 func (r *Elements) NoteName() (row *Row, odd bool) {
-	row, odd = r.row()
-	if odd && row != &extension && row.Name != r.Local() {
-		r.note("name-misspelt", "the element "+clip(r.Local())+" is read as "+row.Name, r.Offset())
+	k := r.known()
+	if k.odd && k.row != &extension && k.row.Name != r.Local() {
+		r.note("name-misspelt", "the element "+clip(r.Local())+" is read as "+k.row.Name, r.Offset())
 	}
-	return row, odd
+	return k.row, k.odd
 }
 
-// row reports whether the row's name, or its namespace, is spelt in another way, or is RSS's below an
-// element that has none. It remembers the names it has found: the entries of a feed repeat the same few.
-func (r *Elements) row() (row *Row, odd bool) {
-	if r.rows == nil {
-		return r.findRow()
+// known returns the row of the current element. It remembers the names it has found: the entries of a feed
+// repeat the same few.
+func (r *Elements) known() (k knownRow) {
+	memo := r.Memo()
+	if memo != nil && *memo >= r.first {
+		return r.rows[*memo-r.first]
 	}
-	key := r.NameKey()
-	slot := (key.First ^ key.Second ^ uint64(key.Space)) * 0x9e3779b97f4a7c15 >> 58
-	if known := &r.rows[slot]; known.is(&key) {
-		return known.row, known.odd
+	k.space = r.findSpace()
+	k.row, k.odd = r.findRow(&r.spaces[k.space])
+	if memo != nil && len(r.rows) < mostRows && len(r.spaces) < mostSpaces { // beyond, a misspelt namespace may have a note each time
+		r.rows = append(r.rows, k)
+		*memo = r.first + len(r.rows) - 1
 	}
-	if known := &r.rows[slot^1]; known.is(&key) {
-		return known.row, known.odd
-	}
-	row, odd = r.findRow()
-	if len(r.spaces) < mostSpaces { // otherwise a misspelt namespace may have a note each time
-		r.rows[slot^1], r.rows[slot] = r.rows[slot], knownRow{key, row, odd} // two names may have a slot
-	}
-	return row, odd
+	return k
 }
 
-// is reports whether a row is the one of a key.
-func (k *knownRow) is(key *xmlscan.NameKey) bool {
-	return k.key.First == key.First && k.key.Second == key.Second && k.key.Space == key.Space && k.key.Scope == key.Scope && key.Scope > 0
-}
-
-// findRow is row without a memory. Feeds are careless
+// findRow returns the row of the current element, and whether its name, or its namespace, is spelt in another
+// way, or is RSS's below an element that has none. Feeds are careless
 // about the case of RSS's names; a name of Atom with a capital may be misspelt, too. RSS's own names
 // have no namespace, or that of its root, and only in RSS.
-func (r *Elements) findRow() (row *Row, odd bool) {
-	space, local := r.namespace(), r.Local()
+func (r *Elements) findRow(space *namespace) (row *Row, odd bool) {
+	local := r.Local()
 	v, anyCase := space.words, false
 	switch {
 	case r.Format == FormatRSS && (space.isRSS || space.meant == r.native):

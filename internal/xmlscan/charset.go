@@ -557,16 +557,15 @@ func inspect(text string) inspection {
 	in := inspection{valid: true, clean: true}
 	for i := 0; i < len(text) && in.valid; {
 		i = in.skipASCII(text, i)
-		for end := min(i+32, len(text)); i < end && in.valid; {
-			var ascii, clean int // the lengths of the next text in ASCII, and without control characters
+		for end := min(i+32, len(text)); i < end && in.valid; { // bytes after a wide character are examined twice
+			var word uint64
 			if i+8 <= len(text) {
-				word := eight(text, i)
-				ascii, clean = first(word&high), first(^(spaced(word)|blank(word))&high)
+				word = eight(text, i)
 			} else {
-				ascii, clean = beyondASCII(text, i)-i, until(text, i, decodeCData)-i
+				word = last(text, i) | ' '*ones<<(8*(len(text)-i))
 			}
-			in.clean = in.clean && clean >= ascii
-			if i += ascii; ascii < 8 && i < len(text) {
+			in.clean = in.clean && ^(spaced(word)|blank(word))&high == 0
+			if i += first(word & high); word&high != 0 {
 				i += in.character(text[i:])
 			}
 		}

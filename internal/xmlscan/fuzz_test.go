@@ -77,7 +77,7 @@ func scanElements(s *Cursor, most int) (list []event, ended []element) {
 		list = appendEvent(list, s, tok)
 		switch tok {
 		case Start:
-			outer := s.Bindings()[:s.open[len(s.open)-1].bindings]
+			outer := s.Bindings()[:s.save().bindings]
 			open = append(open, element{from: len(list) - 1, start: s.Offset(), outer: slices.Clone(outer)})
 		case End:
 			e := open[len(open)-1]
@@ -233,6 +233,9 @@ func FuzzScan(f *testing.F) {
 			checkStandalone(t, doc, list, e)
 			checkReadAgain(t, doc, list, e)
 		}
+		again := New(doc, Limits{})
+		again.Names = new(Names)
+		require.Equal(t, list, events(again))
 	})
 }
 

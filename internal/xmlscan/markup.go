@@ -185,11 +185,6 @@ func (s *Scanner) cdata(i int) Token {
 	return s.truncated()
 }
 
-// isSectionAt reports whether a CDATA section begins at i. Most texts are seen not to by their first byte.
-func isSectionAt(doc string, i int) bool {
-	return i < len(doc) && doc[i] == '<' && hasPrefixAt(doc, i, "<![CDATA[")
-}
-
 // section reads the CDATA section at i whose text ends at end.
 func (s *Scanner) section(i, end int) Token {
 	body := i + len("<![CDATA[")

@@ -678,6 +678,7 @@ func (m *Mender) startTag(i int) Token {
 	}
 	m.part = inBody
 	m.dropped = m.dropped[:0]
+	m.known = 0
 	m.push(name{start: i, local: j - len(local), end: j, space: noSpace})
 	if !m.attributes(j) || !m.resolveNames() {
 		return Stop

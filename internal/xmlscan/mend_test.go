@@ -240,7 +240,7 @@ func scanMended(s *Cursor) (list []event, ended []element) {
 		case Start:
 			balance++
 			n := len(s.open) - 1
-			e := element{from: len(list) - 1, start: s.Offset(), outer: slices.Clone(s.Bindings()[:s.open[n].bindings])}
+			e := element{from: len(list) - 1, start: s.Offset(), outer: slices.Clone(s.Bindings()[:s.save().bindings])}
 			isEntry := s.Mender.frames[n].role == roleEntry
 			if named := strings.EqualFold(s.Local(), "item") || strings.EqualFold(s.Local(), "entry"); s.Mender.entry != "" && !isEntry || named && !isEntry {
 				e.from = -1

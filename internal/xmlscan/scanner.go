@@ -69,10 +69,11 @@ type Scanner struct {
 	lim Limits
 
 	tok        Token
-	start, end int  // the current token's range in doc
-	empty      bool // the current token is an empty-element tag; its End comes next
-	form       form // of the current Text or CData
-	name       name // of the current Start or End
+	start, end int   // the current token's range in doc
+	empty      bool  // the current token is an empty-element tag; its End comes next
+	form       form  // of the current Text or CData
+	name       name  // of the current Start or End
+	known      uint8 // the name's place in Names; 0 if it is not there
 	attrs      []attr
 	list       []Attr // the same as attrs, once requested
 	dropped    []int  // the offsets of attributes of the current tag missing from attrs
@@ -80,6 +81,8 @@ type Scanner struct {
 	seen       map[attrName]struct{}
 
 	open     []frame
+	states   []outerState // those kept
+	Names    *Names       // nil to remember none
 	elements int
 	before   int // the value of lenient before the current Start
 	part     part
@@ -120,11 +123,14 @@ const (
 	xmlSpace = -2 // for the prefix xml, which needs no declaration
 )
 
-// A frame is an open element, with the state of the scanner's stacks outside it.
+// A frame is an open element.
 type frame struct {
-	name                                    name
-	bindings, standard, scope, langs, bases int
+	name  name
+	outer int // the number of states kept before it
 }
+
+// An outerState is the state of the scanner's stacks outside an element that has changed them.
+type outerState struct{ bindings, standard, scope, langs, bases int }
 
 // Clean reports whether the rest of the document after the current token has no control
 // characters other than tabs and newlines.
@@ -135,7 +141,7 @@ func (s *Scanner) reset(fragment string, outer []Binding, lim Limits) {
 	ns := s.namespaces.inside(outer)
 	ns.input = newInput(fragment)
 	*s = Scanner{
-		lim: lim.withDefaults(), open: s.open[:0], attrs: s.attrs[:0], list: s.list[:0],
+		lim: lim.withDefaults(), open: s.open[:0], states: s.states[:0], Names: s.Names, attrs: s.attrs[:0], list: s.list[:0],
 		inheritance: inheritance{langs: s.langs[:0], bases: s.bases[:0]},
 		namespaces:  ns,
 	}
@@ -204,32 +210,6 @@ func (s *Scanner) afterRoot(at int) {
 
 // Document returns the whole document.
 func (s *Scanner) Document() string { return s.doc }
-
-// SpaceID returns a small number, at least -2, of the declaration of the current Start's or End's
-// namespace. Once a declaration is out of scope, a later one may have its number.
-func (s *Scanner) SpaceID() int { return s.name.space }
-
-// A NameKey tells the names apart that a Scanner has read, also in earlier elements.
-type NameKey struct {
-	First, Second uint64 // the characters of the local name
-	Space         int    // the namespace
-	Scope         int    // the scope in which it has that number; 0 if the name has no key
-}
-
-// NameKey returns the key of the name of the current Start or End.
-func (s *Scanner) NameKey() NameKey {
-	i, n := s.name.local, s.name.end-s.name.local
-	if n > 16 || i+16 > len(s.doc) {
-		return NameKey{}
-	}
-	key := NameKey{First: eight(s.doc, i), Space: s.name.space, Scope: s.scope}
-	if n <= 8 {
-		key.First &= 1<<(8*n) - 1
-	} else {
-		key.Second = eight(s.doc, i+8) & (1<<(8*n-64) - 1)
-	}
-	return key
-}
 
 // TagEnd returns the part of the current Start after its name.
 func (s *Scanner) TagEnd() string { return s.doc[s.name.end:s.end] }
@@ -377,29 +357,44 @@ func (c *Cursor) leafText() (tagEnd int, ok bool) {
 	if s.tok != Start || s.empty || c.Mender != nil {
 		return 0, false
 	}
-	doc, name, i := s.doc, s.written(s.name), s.end
-	isSection := isSectionAt(doc, i)
-	end, after := 0, 0
-	if isSection {
-		if end = sectionEnd(doc, i+len("<![CDATA[")); end < 0 {
-			return 0, false
-		}
-		after = end + len("]]>")
-	} else {
-		end = indexFrom(doc, i, '<')
-		after = end
+	doc, i := s.doc, s.end
+	from, end, after := textAt(doc, i)
+	if end < 0 {
+		return 0, false
 	}
-	tagEnd = after + len("</") + len(name)
-	if tagEnd >= len(doc) || doc[after:after+2] != "</" || doc[tagEnd] != '>' || doc[after+2:tagEnd] != name {
+	if k := s.knownName(); k != nil && k.bare && after+len("</")+16 <= len(doc) { // a ">" follows the name in both tags
+		ok = doc[after:after+2] == "</" && k.begins(nameKey{eight(doc, after+2), eight(doc, after+10)})
+	} else {
+		ok = isEndTagOf(doc[after:], s.written(s.name))
+	}
+	if !ok {
 		return 0, false
 	}
 	s.start, s.attrs = i, s.attrs[:0]
-	if isSection {
+	if from > i {
 		s.tok = s.section(i, end)
 	} else {
 		s.tok = s.textUntil(i, end)
 	}
-	return tagEnd + 1, true
+	return after + len("</>") + s.name.end - s.name.start, true
+}
+
+// textAt returns the range of the text, or of the text of the CDATA section, at i, and where the next markup
+// begins; end is -1 if the section has no end.
+func textAt(doc string, i int) (from, end, after int) {
+	if i == len(doc) || doc[i] != '<' || !hasPrefixAt(doc, i, "<![CDATA[") { // most texts are seen to be none by their first byte
+		end = indexFrom(doc, i, '<')
+		return i, end, end
+	}
+	from = i + len("<![CDATA[")
+	end = sectionEnd(doc, from)
+	return from, end, end + len("]]>")
+}
+
+// isEndTagOf reports whether a text begins with the end tag of a name, without white space.
+func isEndTagOf(text, name string) bool {
+	n := len("</") + len(name)
+	return len(text) > n && text[:2] == "</" && text[2:n] == name && text[n] == '>'
 }
 
 // leave moves from the text of an element to its End, which ends at tagEnd.
@@ -495,23 +490,15 @@ func (c *Cursor) LeafText() (text string, ok bool) {
 // characters other than tabs and newlines.
 func (c *Cursor) LeafAt(doc string, at int, clean bool) (text string, ok bool) {
 	name := doc[at+len("<") : nameEnd(doc, at+len("<"))]
-	i := indexFrom(doc, at, '>') + 1
-	end, after, mode := 0, 0, decodeText
-	if isSectionAt(doc, i) {
-		i += len("<![CDATA[")
-		if end = sectionEnd(doc, i); end < 0 {
-			return "", false
-		}
-		after, mode = end+len("]]>"), decodeCData
-	} else {
-		end = indexFrom(doc, i, '<')
-		after = end
-	}
-	tagEnd := after + len("</") + len(name)
-	if tagEnd >= len(doc) || doc[after:after+2] != "</" || doc[tagEnd] != '>' || doc[after+2:tagEnd] != name {
+	i, mode := indexFrom(doc, at, '>')+1, uint8(decodeText)
+	from, end, after := textAt(doc, i)
+	if end < 0 || !isEndTagOf(doc[after:], name) {
 		return "", false
 	}
-	return c.decoded(doc[i:end], uint8(mode), clean), true
+	if from > i {
+		mode = decodeCData
+	}
+	return c.decoded(doc[from:end], mode, clean), true
 }
 
 // Nested reports whether the element of the last ElementText or Skip contained elements.
@@ -681,36 +668,20 @@ func (n *notebook) noteText(i, end int) {
 	}
 }
 
-// references notes the faults of the references in the text doc[i:end]. The words it examines do not
-// depend on the references in them, so the processor examines several at once.
+// references notes the faults of the references in the text doc[i:end].
 func (n *notebook) references(i, end int) {
-	text, done := n.doc[:end], i
-	for k := i; k < end; k += 8 {
-		var word uint64
-		if k+8 <= end {
-			word = eight(text, k)
-		} else {
-			word = last(text, k)
+	for text := n.doc[:end]; ; {
+		if i = oddReference(text, i); i == end {
+			return
 		}
-		for marks := equal(word, '&'); marks != 0; marks &= marks - 1 {
-			at := k + first(marks)
-			if at+4 <= end && (text[at:at+4] == "&lt;" || text[at:at+4] == "&gt;") { // most of them
-				continue
-			}
-			if size, _ := shortReference(text[at:]); size == 0 && at >= done {
-				done = at + n.reference(at)
-			}
+		kind, size, _ := reference(n.doc[i:])
+		if text[i] != '&' {
+			size = 1
+		} else if kind != refChar {
+			n.noteReference(kind, i, n.doc[i:i+size])
 		}
+		i += size
 	}
-}
-
-// reference checks the reference at the ampersand at i, and returns its length.
-func (n *notebook) reference(i int) int {
-	kind, length, _ := reference(n.doc[i:])
-	if kind != refChar {
-		n.noteReference(kind, i, n.doc[i:i+length])
-	}
-	return length
 }
 
 func (n *notebook) noteReference(kind refKind, at int, ref string) {

@@ -400,8 +400,7 @@ func (r repairer) appendRepaired(out []byte, tok Token) []byte {
 
 // appendRoot appends the current start tag with the attributes of the given tag.
 func (r repairer) appendRoot(out []byte, given string) []byte {
-	f := &r.open[len(r.open)-1]
-	own := r.bindings[f.bindings:r.declared]
+	own := r.bindings[r.save().bindings:r.declared]
 	var names []string // the names of the given attributes other than declarations
 	insert := appendAttrs(nil, given, len("<a"), func(_ int, name string) bool {
 		prefix, declares := declaredPrefix(name)

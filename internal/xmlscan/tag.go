@@ -71,8 +71,22 @@ func (s *Scanner) Attr(space, local string) (value string, ok bool) {
 // startTag reads a start tag; i is after its "<".
 func (s *Scanner) startTag(i int) Token {
 	s.before = s.lenient
-	n, ok := s.qname(i)
-	if !ok {
+	s.dropped = s.dropped[:0]
+	s.known = s.recall(i)
+	var n name
+	k := s.knownName()
+	if k != nil {
+		n = name{start: i, local: i + int(k.local), end: i + int(k.size), space: int(k.space)}
+		if k.bare && s.elements < s.lim.Elements && len(s.open) < s.lim.Depth { // nearly always
+			s.elements++
+			s.part = inBody
+			s.push(n)
+			s.end, s.declared = n.end+1, len(s.bindings)
+			return Start
+		}
+	} else if read, ok := s.qname(i); ok {
+		n = read
+	} else {
 		return Stop
 	}
 	s.elements++
@@ -83,26 +97,132 @@ func (s *Scanner) startTag(i int) Token {
 		return s.exceeded("depth", s.lim.Depth, i)
 	}
 	s.part = inBody
-	s.dropped = s.dropped[:0]
-	if s.doc[n.end] == '>' {
-		if n.space = s.spaceOf(n); n.space != noSpace || n.local == n.start { // nearly always
-			s.push(n)
-			s.end, s.declared = n.end+1, len(s.bindings)
-			return Start
-		}
-	}
 	s.push(n)
+	scope := s.scope
 	if !s.attributes(n.end) || !s.resolveNames() {
 		return Stop
 	}
+	if s.scope != scope { // the name may have another meaning
+		s.known = 0
+	} else if k == nil {
+		s.remember()
+	}
 	return Start
+}
+
+// Most documents repeat the same few names of elements, in the same order. A scanner may remember them, so
+// it need not find their ends, their prefixes and their namespaces again.
+
+// Names are the names a scanner has read last, also in earlier documents.
+type Names struct {
+	all    [places]knownName // the first two are none
+	last   uint8             // the place of the one read last
+	missed knownName         // the one not found last, as far as it is known; its size is 0 or 16 if it cannot be remembered
+	place  int               // where it may be remembered
+}
+
+// places is more than the number of names remembered.
+const places = 128
+
+// knownName returns what is known of the name of the current Start; nil if it is not known.
+func (s *Scanner) knownName() *knownName {
+	if s.known == 0 {
+		return nil
+	}
+	return &s.Names.all[s.known%places]
+}
+
+// A knownName is the name of an element, and its meaning in a scope.
+type knownName struct {
+	key, mask   nameKey
+	scope, memo int // see Memo
+	space       int32
+	local, size uint8
+	next        uint8 // the place of the one that came after it
+	bare        bool  // a ">" follows it
+}
+
+// A nameKey has the bytes of a name and of the space or ">" after it, and zeros.
+type nameKey struct{ first, second uint64 }
+
+// begins reports whether a text begins with the name.
+func (k *knownName) begins(text nameKey) bool {
+	return (text.first^k.key.first)&k.mask.first|(text.second^k.key.second)&k.mask.second == 0
+}
+
+// recall returns the place of the name of the start tag at i; 0 if it is not known.
+func (s *Scanner) recall(i int) (known uint8) {
+	names := s.Names
+	if names == nil || i+16 > len(s.doc) {
+		return 0
+	}
+	text, last := nameKey{eight(s.doc, i), eight(s.doc, i+8)}, &names.all[names.last%places]
+	if k := &names.all[last.next%places]; k.begins(text) && k.scope == s.scope {
+		names.last = last.next
+	} else if !last.begins(text) || last.scope != s.scope {
+		return names.find(text, s.scope)
+	}
+	return names.last
+}
+
+// find is recall without a guess.
+func (names *Names) find(text nameKey, scope int) (known uint8) {
+	size, masks := 0, [2]uint64{}
+	for w, word := range [2]uint64{text.first, text.second} {
+		if size == 8*w { // no white space or ">" before
+			n := first((less(word, '!') | less(word^'>'*ones, 1)) & high)
+			size, masks[w] = size+n, full>>(56-8*min(n, 7))
+		}
+	}
+	key := nameKey{text.first & masks[0], text.second & masks[1]}
+	names.place = max(2, int((key.first^key.second*3)*0x9e3779b97f4a7c15>>58*2)) // and the next
+	for i := range 2 {
+		place := uint8(names.place + i)
+		if k := &names.all[place%places]; k.key == key && k.scope == scope {
+			names.all[names.last%places].next, names.last = place, place
+			return place
+		}
+	}
+	names.missed = knownName{key: key, mask: nameKey{masks[0], masks[1]}, scope: scope, size: uint8(size)}
+	return 0
+}
+
+// Memo returns the place for a number to be remembered with the name of the current Start; nil if it is
+// not remembered. A name with another meaning has another one.
+func (s *Scanner) Memo() *int {
+	if s.tok != Start || s.known == 0 {
+		return nil
+	}
+	return &s.knownName().memo
+}
+
+// remember makes the name of the current Start known, if it can be.
+func (s *Scanner) remember() {
+	n, names := &s.name, s.Names
+	if names == nil || n.start+16 > len(s.doc) || names.missed.size%16 == 0 || int(names.missed.size) != n.end-n.start {
+		return
+	}
+	k := &names.missed
+	k.space, k.local, k.bare = int32(n.space), uint8(n.local-n.start), s.doc[n.end] == '>'
+	names.all[names.place+1], names.all[names.place] = names.all[names.place], *k
+	s.known = uint8(names.place)
+	names.all[names.last%places].next, names.last = s.known, s.known
 }
 
 // push opens an element.
 func (s *Scanner) push(n name) {
 	s.name = n
 	f := extend(&s.open)
-	f.name, f.bindings, f.standard, f.scope, f.langs, f.bases = n, len(s.bindings), s.standard, s.scope, len(s.langs), len(s.bases)
+	f.name, f.outer = n, len(s.states)
+}
+
+// save returns the state outside the innermost element, to be restored at its end. It must be called before
+// the element changes anything.
+func (s *Scanner) save() *outerState {
+	if s.open[len(s.open)-1].outer == len(s.states) {
+		s.states = append(s.states, outerState{len(s.bindings), s.standard, s.scope, len(s.langs), len(s.bases)})
+	}
+	return &s.states[len(s.states)-1]
 }
 
 // extend appends an element to fill in: one built elsewhere is copied.
@@ -115,30 +235,22 @@ func extend[T any](all *[]T) *T {
 	return &(*all)[n]
 }
 
-// spaceOf returns the binding of the name of an element without attributes; noSpace if there is none.
-func (s *Scanner) spaceOf(n name) int {
-	if n.local == n.start {
-		return s.standard
-	}
-	return s.binding(s.prefix(n))
-}
-
 // attributes reads the rest of a start tag from i on. It returns false if the scan has ended.
 func (s *Scanner) attributes(i int) bool {
 	first := i
 	for n := 0; ; n++ {
 		j := skipSpace(s.doc, i)
 		switch {
-		case hasPrefixAt(s.doc, j, ">"):
+		case j == len(s.doc), s.doc[j] == '/' && j == len(s.doc)-1:
+			s.truncated()
+			return false
+		case s.doc[j] == '>':
 			s.end = j + 1
 			return true
-		case hasPrefixAt(s.doc, j, "/>"):
+		case s.doc[j] == '/' && s.doc[j+1] == '>':
 			s.end = j + 2
 			s.empty = true
 			return true
-		case j == len(s.doc), j == len(s.doc)-1 && s.doc[j] == '/':
-			s.truncated()
-			return false
 		case n == s.lim.Attributes:
 			s.exceeded("attributes", n, j)
 			return false
@@ -303,6 +415,7 @@ const maxLang = 64
 
 // inherit makes xml:base and xml:lang apply to the elements inside the current one.
 func (s *Scanner) inherit(a *attr) {
+	s.save()
 	at := a.name.start
 	switch s.local(a) {
 	case "base":
@@ -327,14 +440,18 @@ func (s *Scanner) inherit(a *attr) {
 }
 
 // dropDuplicates keeps the first of several attributes with the same expanded name. Comparing them
-// in pairs is fastest for few attributes.
+// in pairs is fastest for few attributes; most differ by their length and first letter.
 func (s *Scanner) dropDuplicates() {
 	all, kept := s.attrs, 0
+	var seen uint64
 	for k := range all {
-		if a := &all[k]; s.isDuplicate(all[:kept], a) {
+		a := &all[k]
+		kind := uint64(1) << ((a.name.end - a.name.local + int(s.doc[a.name.local])) & 63)
+		if (seen&kind != 0 || len(all) > few) && s.isDuplicate(all[:kept], a) {
 			s.duplicate(a.name.start, s.local(a))
 			continue
 		}
+		seen |= kind
 		if kept < k {
 			all[kept] = all[k]
 		}
@@ -343,8 +460,10 @@ func (s *Scanner) dropDuplicates() {
 	s.attrs = all[:kept]
 }
 
+// few is the largest number of attributes that are compared in pairs.
+const few = 16
+
 func (s *Scanner) isDuplicate(kept []attr, a *attr) bool {
-	const few = 16
 	local := s.local(a)
 	if len(s.attrs) <= few {
 		for i := range kept {
@@ -404,14 +523,10 @@ func (s *Scanner) pop(end int) Token {
 	n := len(s.open) - 1
 	f := &s.open[n]
 	s.name = f.name
-	if f.bindings < len(s.bindings) {
-		s.bindings, s.standard, s.scope = s.bindings[:f.bindings], f.standard, f.scope
-	}
-	if f.langs < len(s.langs) {
-		s.langs = s.langs[:f.langs]
-	}
-	if f.bases < len(s.bases) {
-		s.bases = s.bases[:f.bases]
+	if f.outer < len(s.states) {
+		o := &s.states[f.outer]
+		s.bindings, s.standard, s.scope = s.bindings[:o.bindings], o.standard, o.scope
+		s.langs, s.bases, s.states = s.langs[:o.langs], s.bases[:o.bases], s.states[:f.outer]
 	}
 	s.open = s.open[:n]
 	s.end = end
@@ -555,7 +670,7 @@ func (s *Scanner) declare(prefix, uri string, at int) bool {
 		s.dropped = append(s.dropped, at)
 		return true
 	}
-	if own := s.open[len(s.open)-1].bindings; s.binding(prefix) >= own {
+	if s.binding(prefix) >= s.save().bindings {
 		s.duplicate(at, "xmlns:"+clip(prefix))
 		return true
 	}
@@ -567,6 +682,7 @@ func (s *Scanner) bind(b Binding, at int) bool {
 		s.exceeded("namespaces", s.lim.Namespaces, at)
 		return false
 	}
+	s.save()
 	if b.Prefix == "" {
 		s.standard = len(s.bindings)
 	}

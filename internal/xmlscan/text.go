@@ -78,12 +78,6 @@ const (
 	full = 0xffffffffffffffff
 )
 
-// equal marks the bytes of a word equal to c.
-func equal(word uint64, c byte) uint64 {
-	word ^= uint64(c) * ones
-	return ^(word&low + low | word | low)
-}
-
 // less marks the first byte of a word less than c, which is of ASCII. The other bits, and the marks
 // after this byte, mean nothing.
 func less(word uint64, c byte) uint64 { return (word - uint64(c)*ones) &^ word }
@@ -487,6 +481,22 @@ func shortReference(raw string) (n int, c byte) {
 		}
 	}
 	return 0, 0
+}
+
+// oddReference returns the offset, from i on, of the first ampersand in a text with another reference than
+// the most usual ones, or of an apostrophe after an ampersand; the length of the text if there is none.
+func oddReference(text string, i int) int {
+	const lt, gt, amp = '&' | 'l'<<8 | 't'<<16 | ';'<<24, '&' | 'g'<<8 | 't'<<16 | ';'<<24, '&' | 'a'<<8 | 'm'<<16 | 'p'<<24
+	for ; i <= len(text)-16; i += 8 {
+		for marks := less(eight(text, i)^'&'*ones, 1) & high; marks != 0; marks &= marks - 1 {
+			at := i + first(marks)
+			ref := eight(text, at)
+			if four := uint32(ref); four != lt && four != gt && (four != amp || byte(ref>>32) != ';') {
+				return at
+			}
+		}
+	}
+	return indexFrom(text, i, '&')
 }
 
 // named reads a named reference.
