@@ -126,7 +126,7 @@ func (b *beyond) examine(at lead) {
 }
 
 // giveUp yields a gap, and one for each lead left: later walks do not find the links of archives
-// again that they need not read.
+// again without need to read these.
 func (b *beyond) giveUp(gap *Gap) {
 	leads, given := b.leads, map[string]bool{gap.URL: true}
 	b.leads = nil

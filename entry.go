@@ -128,8 +128,8 @@ func (e *Entry) Post() string {
 		e.Title().Body, e.Summary().Body, e.Content().Body)
 }
 
-// postID returns the part of the ID that an entry shares with the others that may be the same post;
-// "" if it has no Post.
+// postID returns the part of the ID in common with other entries of the same post; "" if the entry
+// has no Post.
 func (e *Entry) postID() string {
 	if !e.WeakID && !(e.permalink && e.ID == e.id) || e.Time().IsZero() {
 		return ""

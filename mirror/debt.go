@@ -92,7 +92,7 @@ type sides struct {
 // The tries are the attempts to read a document, with its place in the feed.
 type tries struct {
 	Page    bool      `json:"page,omitempty"`    // whether it is a page, not an archive document
-	Shifted bool      `json:"shifted,omitempty"` // whether it is a page that only a reading of every page pays for; see pageWalk.shift
+	Shifted bool      `json:"shifted,omitempty"` // whether only a reading of every page pays for this one; see pageWalk.shift
 	Rank    Rank      `json:"rank,omitzero"`     // the rank of its newer neighbour; the document's own Seq is one less
 	Names   []string  `json:"names,omitempty"`   // the documents linking to it besides From, at most eight
 	Tries   int       `json:"tries,omitempty"`   // the number of failed tries

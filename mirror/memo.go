@@ -309,7 +309,7 @@ func inOrder(table []ranks.Row, rows []*Record) []ranks.Row {
 			delete(at, r.ID)
 		}
 	}
-	for i, t := range table { // those that are not there come last
+	for i, t := range table { // the others come last
 		if at, ok := at[t.ID]; ok && at == i {
 			ordered = append(ordered, t)
 		}

@@ -96,7 +96,7 @@ func (w *pageWalk) settle() {
 	})
 }
 
-// retry puts off the next reading of every page that pays for one owed. If the Budget does not
+// retry puts off the next reading of every page for the sake of one owed. If the Budget does not
 // reach the end, the page is requested alone.
 func (w *pageWalk) retry() {
 	for i := range w.ledger.Debts {

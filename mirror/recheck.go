@@ -96,7 +96,7 @@ func recheckPace(documents int64, every time.Duration) (time.Duration, int) {
 // chooseNames chooses among the known documents that name debts, the stalest first.
 func (r *rechecks) chooseNames(chain []step) error {
 	var names []string
-	unlike := map[string]bool{} // those with links other than their records': read for a mark that contradicted them, say
+	unlike := map[string]bool{} // those with links other than their records': read because of a contradicting mark, say
 	for _, d := range r.ledger.Debts {
 		if r.hasFailed(d) {
 			names = append(names, d.namedBy()...)

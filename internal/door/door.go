@@ -21,8 +21,8 @@ type Functions struct {
 	// XML returns the text that an entry's method XML copies.
 	XML func(entry any) string
 
-	// PostID returns the part of an entry's ID that it shares with those that may be the same post;
-	// "" if it has no Post. It takes no digest of the texts, as the method Post does.
+	// PostID returns the part of an entry's ID in common with other entries of the same post; "" if
+	// it has no Post. It takes no digest of the texts, as the method Post does.
 	PostID func(entry any) string
 
 	// Head returns the head section of a document as read.

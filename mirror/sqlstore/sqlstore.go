@@ -142,12 +142,12 @@ type transaction struct {
 	conn  *sql.Conn
 	tx    *sql.Tx
 	ctx   context.Context
-	brief context.Context // that of statements that end soon
+	brief context.Context // of short statements
 	new   *[]string
 	sums  *summer
 }
 
-// brief returns the context for statements that end soon. The driver of SQLite starts a goroutine
+// brief returns the context for short statements. The driver of SQLite starts a goroutine
 // for each statement whose context may end, which wakes another core. The end of a transaction's
 // context still counts between its statements.
 func (s *Store) brief(ctx context.Context) context.Context {
