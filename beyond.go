@@ -125,8 +125,8 @@ func (b *beyond) examine(at lead) {
 	}
 }
 
-// giveUp yields a gap, and one for each lead left: later walks do not find the links of archives
-// again without need to read these.
+// giveUp yields a gap, and one for each lead left: a later walk finds the links of archives only by
+// reading these again.
 func (b *beyond) giveUp(gap *Gap) {
 	leads, given := b.leads, map[string]bool{gap.URL: true}
 	b.leads = nil
