@@ -72,6 +72,7 @@ type move struct {
 	Since time.Time `json:"since"`
 	Poll  int64     `json:"poll"`           // the number of the poll to find it
 	Asked time.Time `json:"asked,omitzero"` // when the subscribed address was last requested since; zero means never
+	Wait  time.Time `json:"wait,omitzero"`  // until when its host has asked to be left alone (Retry-After); zero means it has not
 }
 
 const (
@@ -89,10 +90,11 @@ func (a *address) goBack() error {
 	case a.now.Sub(m.Since) > moveProved && !m.Asked.IsZero():
 		a.ledger.Move = nil
 		return nil
-	case m.Asked.IsZero() && f.Polls < m.Poll+2, !m.Asked.IsZero() && a.now.Sub(m.Asked) < moveChecked:
+	case isAsked(m.Wait, a.now), m.Asked.IsZero() && f.Polls < m.Poll+2, !m.Asked.IsZero() && a.now.Sub(m.Asked) < moveChecked:
 		return nil
 	}
 	doc, err := a.m.clientFor(f.URL).Get(a.ctx, f.URL)
+	a.due.waitFor(err, f.address())
 	moved, same := err == nil && doc.Response.Permanent != "", false
 	if err == nil && !moved {
 		if same, err = a.isSame(doc); err != nil {
@@ -100,7 +102,7 @@ func (a *address) goBack() error {
 		}
 	}
 	if moved || same || isMissing(err) || f.Polls >= m.Poll+5 { // otherwise the next poll asks again
-		a.ledger.Move = &move{m.Since, m.Poll, a.now}
+		a.ledger.Move = &move{Since: m.Since, Poll: m.Poll, Asked: a.now}
 	}
 	if same {
 		f.Address = ""

@@ -204,14 +204,18 @@ func (d *due) waitFor(err error, requested string) {
 	}
 }
 
-// leaveAlone keeps a wait a host asks for: for every pending document on this host, and for
-// the feed if it is requested there.
+// leaveAlone keeps a wait a host asks for: for every pending document on this host, for the
+// feed if it is requested there, and for the address from which it has moved.
 func (w *hostWaits) leaveAlone(requested, host string, until time.Time) {
 	f := w.feed
 	if own := w.own(requested); slices.ContainsFunc(own, func(url string) bool { return fetch.HostOf(url) == host }) {
 		f.Wait = feedtime.Later(f.Wait, until)
 	}
 	w.until[host] = feedtime.Later(w.until[host], until)
+	if m := f.Ledger.l.Move; m != nil && fetch.HostOf(f.URL) == host {
+		m = clone(m)
+		m.Wait, f.Ledger.l.Move = feedtime.Later(m.Wait, until), m
+	}
 	for i := range f.Ledger.l.Debts {
 		if d := &f.Ledger.l.Debts[i]; d.isDocument() {
 			d.Wait = feedtime.Later(d.Wait, w.at(d.URL))

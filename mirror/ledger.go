@@ -338,6 +338,9 @@ func (l *ledger) setRight(now time.Time) {
 // utc returns a copy with all times in UTC, because JSON refuses extreme offsets.
 func (l ledger) utc() *ledger {
 	times := append(l.ownTimes(), &l.Clock, &l.Rank.Time)
+	if l.Move != nil {
+		times = append(times, &l.Move.Wait)
+	}
 	for _, debts := range [][]debt{l.Debts, l.Unread} {
 		for i := range debts {
 			d := &debts[i]
