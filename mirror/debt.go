@@ -460,9 +460,10 @@ func (s *session) debtOf(gap *feedhistory.Gap) debt {
 // clearGaps removes the debts earlier polls found within a document which this poll
 // has read. A contradiction stays as long as the document names more than one chain. Of a
 // damaged subscription document, the sound one must show the entries around the damage; otherwise a
-// window has been missed. So must that of an archive, and be no older: archives may be numbered
-// anew. At another URL it is the same archive if it has its time. (Where entries go by their links in
-// one document and by their ids in another, the one at the URL need only be sound.) Nil is the result of a document that is no subscription document.
+// window has been missed. So must that of an archive, and be no older, since a publisher may renumber
+// its archives. A document at another URL is the same archive if it has the same time. (Where entries
+// go by their links in one document and by their ids in another, the one at the URL need only be
+// sound.) Nil is the result of a document that is no subscription document.
 func (c *chainWalk) clearGaps(doc *feedhistory.Document, m *mergeResult, kind feedhistory.Kind, start string, rereads bool) {
 	var windows []debt
 	c.ledger.crossOut(func(d debt) bool {

@@ -78,7 +78,7 @@ func (r *Reading) Document() (*feedhistory.Document, error) {
 // document has, if these are more. So an older entry that comes again may be New, one in an archive
 // that is read again never is, and one under another id, after a change from http to https, say, is
 // two. Two gaps stay that Update closes: a document that never answers, and that only archives name
-// to which the feed no longer leads; and what was missed before a feed was rebuilt under other ids.
+// to which the feed no longer leads; and entries missed before a feed was rebuilt under other ids.
 // An entry with signatures in its addresses is put whenever they change.
 //
 // The error ends the walk. If there is no subscription document, or it is damaged, it is the

@@ -124,7 +124,7 @@ type Names struct {
 // places is more than the number of names remembered.
 const places = 128
 
-// knownName returns what is known of the name of the current Start; nil if it is not known.
+// knownName returns the remembered name of the current Start; nil if there is none.
 func (s *Scanner) knownName() *knownName {
 	if s.known == 0 {
 		return nil
